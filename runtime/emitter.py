@@ -1,0 +1,37 @@
+"""Where events are born: one emitter per run stamps, records and publishes them, in one order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from runtime.events.base import Event
+from runtime.ports import Clock, Record
+
+E = TypeVar("E", bound=Event)
+
+
+class Emitter:
+    """Numbers a run's events from `next_seq` without gaps. The only place that stamps them."""
+
+    def __init__(
+        self, run: str, record: Record, publish: Callable[[Event], None], clock: Clock, next_seq: int = 1
+    ) -> None:
+        self.run = run
+        self._record = record
+        self._publish = publish
+        self._clock = clock
+        self._next = next_seq
+        self._start = clock.monotonic()
+
+    def mono_ms(self) -> int:
+        """Milliseconds since this part of the run began."""
+        return int((self._clock.monotonic() - self._start) * 1000)
+
+    def emit(self, event: E) -> E:
+        """Stamp, record, publish; returns the stamped event."""
+        stamped = event.stamped(self.run, self._next, self._clock.now(), self.mono_ms())
+        self._next += 1
+        self._record.append(stamped)
+        self._publish(stamped)
+        return stamped

@@ -1,0 +1,1 @@
+"""Models behind one streaming interface: Anthropic, OpenAI-compatible servers, and the embedded repair engine."""

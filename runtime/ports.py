@@ -1,0 +1,108 @@
+"""What the engine needs of others, as small protocols: a record of events, a ledger of usage, a clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from runtime.events.base import Event
+from runtime.usage import Money, Usage
+
+
+class Clock(Protocol):
+    """Time as the engine sees it; tests put in their own."""
+
+    def now(self) -> datetime:
+        """UTC time of day."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds by a clock that never goes back."""
+        ...
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now(self) -> datetime:
+        """UTC time of day."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds by a clock that never goes back."""
+        return time.monotonic()
+
+
+class Record(Protocol):
+    """Keeps events in order. `append` never waits; `flush` returns once all that was appended is durable."""
+
+    def append(self, event: Event) -> None:
+        """Take a stamped event."""
+        ...
+
+    async def flush(self) -> None:
+        """Wait until everything appended is durable. Raises RecordBlocked while it can't be written."""
+        ...
+
+
+class RecordBlocked(Exception):
+    """The record can't be written for now; `text` says which filesystem needs what. Nothing is lost: it is tried again at the next flush."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """One model call for the ledger. `outcome` is ok, broken, interrupted; unknown figures are None."""
+
+    call_id: str
+    """Unique per try; the same row delivered twice is stored once."""
+    provider: str
+    model: str
+    usage: Usage
+    cost_micros: int | None
+    price_version: str | None
+    started_at: datetime
+    latency_ms: int | None
+    ttft_ms: int | None
+    request_id: str | None
+    outcome: str
+    purpose: str | None = None
+    """None takes the purpose of the scope."""
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunTotals:
+    """What a run has used so far, from the ledger: over attempts, legs, resumes and retries."""
+
+    usage: Usage
+    tokens: int
+    """Tokens that count against the budget; where a part isn't known, its estimate."""
+    money: Money
+    calls: int
+
+
+class Ledger(Protocol):
+    """One row per model call; the only source of sums. The scope (runtime.scope) says what a call was for."""
+
+    async def record(self, row: CallRow) -> None:
+        """Keep a row; durable on return. Raises RecordBlocked while it can't be written."""
+        ...
+
+    async def run_totals(self, run: str) -> RunTotals:
+        """Sums of one run."""
+        ...
+
+    async def reserve(self, call_id: str, run: str, tokens: int, micros: int | None) -> None:
+        """Note a call's worst case before it is made, so that a crash leaves it counted as estimated."""
+        ...
+
+    async def settle(self, call_id: str) -> None:
+        """Drop a reservation whose call was recorded or never sent."""
+        ...

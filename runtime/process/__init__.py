@@ -1,0 +1,1 @@
+"""The one place where processes of a run start and end."""
