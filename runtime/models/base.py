@@ -60,12 +60,11 @@ class Message(_Frozen):
 
 
 class ToolSpec(_Frozen):
-    """A tool as it is declared to the model; `schema_` is JSON Schema."""
+    """A tool as it is declared to the model; `parameters` is JSON Schema."""
 
     name: str
     description: str
-    schema_: dict[str, Any] = Field(alias="schema")
-    model_config = ConfigDict(frozen=True, populate_by_name=True)
+    parameters: dict[str, Any]
 
 
 class Ttl(StrEnum):

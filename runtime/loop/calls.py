@@ -1,0 +1,256 @@
+"""One model call: announced, reserved, streamed, priced and kept, also when it breaks off or is cut."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from runtime.events.loop import RoundFinished, RoundStarted, TextDelta, TransportRetried, UsageDelta
+from runtime.events.values import HoldReason
+from runtime.loop.control import Control
+from runtime.loop.deltas import DeltaBatch
+from runtime.loop.interruptions import Aborted, Cut
+from runtime.loop.keeping import durable, keep_row
+from runtime.loop.services import Priced, Services
+from runtime.loop.state import RunState
+from runtime.models.base import (
+    CallRetried,
+    Model,
+    ModelCallError,
+    Piece,
+    Reply,
+    Request,
+    TextPiece,
+    UsageSoFar,
+)
+from runtime.ports import CallRow
+from runtime.prompt.estimate import estimate_tokens
+from runtime.scope import scope
+from runtime.usage import Usage
+
+LONG_WAIT_S = 60.0
+BYTES_PER_TOKEN = 4
+
+
+@dataclass
+class CallInFlight:
+    """What is known of a call while it runs."""
+
+    call_id: str
+    started_at: datetime
+    began: float
+    estimate: int
+    usage: Usage | None = None
+    streamed_bytes: int = 0
+    tries: int = 0
+    retries: list[CallRetried] = field(default_factory=list)
+
+    def usage_so_far(self) -> Usage:
+        """What the call has cost by now: reported figures exact, the rest estimated and marked."""
+        known = self.usage or Usage()
+        estimated = set(known.estimated)
+        fresh, output = known.input, known.output
+        if known.prompt is None:
+            fresh = self.estimate
+            estimated.add("input")
+        streamed = -(-self.streamed_bytes // BYTES_PER_TOKEN)
+        if output is None or streamed > output:
+            output = streamed
+            estimated.add("output")
+        return known.model_copy(update={"input": fresh, "output": output, "estimated": tuple(sorted(estimated))})
+
+
+class Caller:
+    """Makes the model calls of one run's fix phases."""
+
+    def __init__(self, state: RunState, control: Control, services: Services) -> None:
+        self._state = state
+        self._control = control
+        self._services = services
+        self._emit = control.emitter.emit
+        self._text = DeltaBatch(self._emit_text)
+        self._thinking = DeltaBatch(self._emit_thinking)
+
+    async def call(self, model: Model, request: Request, predicted_read: int | None = None) -> Reply:
+        """Make the next round's call and return the reply. Raises Aborted, Cut, or ModelCallError once the transport gave up.
+
+        However it ends, its usage is in the ledger before this returns or raises.
+        """
+        counters = self._state.counters
+        counters.round += 1
+        estimate = estimate_tokens(request)
+        flight = CallInFlight(
+            f"{self._state.run}-{counters.round}-{secrets.token_hex(3)}",
+            self._services.clock.now(),
+            self._services.clock.monotonic(),
+            estimate,
+        )
+        worst = self._services.prices.worst_case(model.provider, model.name, estimate, request.max_output_tokens)
+        self._emit(
+            RoundStarted(
+                attempt=counters.attempt,
+                round=counters.round,
+                leg=counters.leg,
+                model=model.name,
+                prompt_estimate=estimate,
+                predicted_read=predicted_read,
+                reserved_micros=worst,
+            )
+        )
+        await durable(self._services, self._control)
+        with scope(leg=counters.leg, attempt=counters.attempt, round=counters.round, purpose="fix"):
+            tokens = estimate + request.max_output_tokens
+            await self._services.ledger.reserve(flight.call_id, self._state.run, tokens, worst)
+            return await self._guarded(model, request, flight)
+
+    async def _guarded(self, model: Model, request: Request, flight: CallInFlight) -> Reply:
+        try:
+            reply = await self._control.guard(self._stream(model, request, flight), self._seconds_left())
+        except (Aborted, Cut):
+            await self._broke_off(model, flight, "interrupted", "cut by the supervisor")
+            raise
+        except ModelCallError as error:
+            if error.usage is not None:
+                flight.usage = error.usage
+            await self._broke_off(model, flight, "broken", error.message, billed=error.sent)
+            raise
+        finally:
+            self._control.end_hold()
+        priced = self._price(model, reply.usage, reply.cost_micros)
+        await self._keep(model, flight, reply.usage, priced, "ok", reply)
+        return reply
+
+    async def _stream(self, model: Model, request: Request, flight: CallInFlight) -> Reply:
+        reply: Reply | None = None
+        pieces: AsyncIterator[Piece] = self._services.transport.call(model, request)
+        async with aclosing(pieces) as stream:  # type: ignore[type-var]
+            async for piece in stream:
+                if isinstance(piece, CallRetried):
+                    await self._retried(model, flight, piece)
+                    continue
+                self._control.end_hold()
+                if isinstance(piece, TextPiece):
+                    flight.streamed_bytes += len(piece.text.encode("utf-8", "replace"))
+                    (self._thinking if piece.thinking else self._text).add(piece.text)
+                elif isinstance(piece, UsageSoFar):
+                    flight.usage = piece.usage
+                    self._emit(UsageDelta(round=self._state.counters.round, usage=piece.usage))
+                else:
+                    reply = piece
+        self._flush_text()
+        if reply is None:
+            raise RuntimeError(f"the adapter for {model.name} ended its stream without a reply")
+        return reply
+
+    async def _retried(self, model: Model, flight: CallInFlight, piece: CallRetried) -> None:
+        self._flush_text()
+        flight.tries += 1
+        priced = Priced(None)
+        if piece.usage is not None:
+            priced = self._price(model, piece.usage, None)
+            row = self._row(model, flight, piece.usage, priced, "broken", f"{flight.call_id}.{flight.tries}")
+            await keep_row(self._services, self._control, row)
+        flight.usage, flight.streamed_bytes = None, 0
+        self._emit(
+            TransportRetried(
+                round=self._state.counters.round,
+                attempt_of_call=piece.attempt,
+                of=piece.of,
+                status=piece.status,
+                error=self._services.masker.mask(piece.error),
+                wait_s=piece.wait_s,
+                usage=piece.usage,
+                cost_micros=priced.micros,
+            )
+        )
+        if piece.wait_s > LONG_WAIT_S:
+            text = f"waiting {piece.wait_s / 60:.0f} min before the call is tried again: {piece.error}"
+            self._control.begin_hold(HoldReason.TRANSPORT, self._services.masker.mask(text))
+
+    async def _broke_off(
+        self, model: Model, flight: CallInFlight, outcome: str, detail: str, billed: bool = True
+    ) -> None:
+        self._flush_text()
+        usage = flight.usage_so_far() if billed else Usage()
+        priced = self._price(model, usage, None) if billed else Priced(0)
+        await self._keep(model, flight, usage, priced, outcome, None, detail)
+
+    async def _keep(
+        self,
+        model: Model,
+        flight: CallInFlight,
+        usage: Usage,
+        priced: Priced,
+        outcome: str,
+        reply: Reply | None,
+        detail: str = "",
+    ) -> None:
+        counters = self._state.counters
+        row = self._row(model, flight, usage, priced, outcome, flight.call_id, reply)
+        self._emit(
+            RoundFinished(
+                attempt=counters.attempt,
+                round=counters.round,
+                leg=counters.leg,
+                model=reply.model if reply else model.name,
+                stop=reply.stop.value if reply else outcome,
+                stop_detail=self._services.masker.mask(reply.stop_detail if reply else detail),
+                usage=usage,
+                cost_micros=priced.micros,
+                saved_micros=self._services.prices.saved(model.provider, model.name, usage),
+                latency_ms=row.latency_ms or 0,
+                ttft_ms=row.ttft_ms,
+                request_id=row.request_id,
+                message_id=reply.message_id if reply else None,
+                outcome=outcome,  # type: ignore[arg-type]
+                reply=reply.message.blocks if reply else (),
+            )
+        )
+        await keep_row(self._services, self._control, row)
+        await self._services.ledger.settle(flight.call_id)
+
+    def _row(
+        self,
+        model: Model,
+        flight: CallInFlight,
+        usage: Usage,
+        priced: Priced,
+        outcome: str,
+        call_id: str,
+        reply: Reply | None = None,
+    ) -> CallRow:
+        return CallRow(
+            call_id=call_id,
+            provider=model.provider,
+            model=reply.model if reply else model.name,
+            usage=usage,
+            cost_micros=priced.micros,
+            price_version=priced.version,
+            started_at=flight.started_at,
+            latency_ms=int((self._services.clock.monotonic() - flight.began) * 1000),
+            ttft_ms=reply.ttft_ms if reply else None,
+            request_id=reply.request_id if reply else None,
+            outcome=outcome,
+        )
+
+    def _price(self, model: Model, usage: Usage, stated: int | None) -> Priced:
+        if stated is not None:
+            return Priced(stated)
+        return self._services.prices.price(model.provider, model.name, usage)
+
+    def _seconds_left(self) -> float | None:
+        limit = self._state.limits.seconds
+        return None if limit is None else limit - self._control.active_s(self._state.active_before_s)
+
+    def _emit_text(self, text: str) -> None:
+        self._emit(TextDelta(round=self._state.counters.round, text=self._services.masker.mask(text)))
+
+    def _emit_thinking(self, text: str) -> None:
+        self._emit(TextDelta(round=self._state.counters.round, text=self._services.masker.mask(text), thinking=True))
+
+    def _flush_text(self) -> None:
+        self._text.flush()
+        self._thinking.flush()
