@@ -106,3 +106,28 @@ class Ledger(Protocol):
     async def settle(self, call_id: str) -> None:
         """Drop a reservation whose call was recorded or never sent."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """Cost of a call in micro-dollars; None where it isn't known, with why in `note`."""
+
+    micros: int | None
+    version: str | None = None
+    note: str = ""
+
+
+class Prices(Protocol):
+    """The catalog's prices, with the project's overrides."""
+
+    def price(self, provider: str, model: str, usage: Usage) -> Priced:
+        """What a call cost."""
+        ...
+
+    def worst_case(self, provider: str, model: str, prompt_tokens: int, output_tokens: int) -> int | None:
+        """The most a call may cost, in micro-dollars, everything at the write price; None without a price."""
+        ...
+
+    def saved(self, provider: str, model: str, usage: Usage) -> int | None:
+        """What caching saved against sending the whole prompt fresh, in micro-dollars; negative where writing cost more."""
+        ...

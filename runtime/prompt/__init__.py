@@ -1,0 +1,1 @@
+"""Prompts that cache: constant system prompt and tools, an append-only transcript, and four breakpoints."""
