@@ -1,0 +1,1 @@
+"""Widgets: each draws one thing from one value."""
