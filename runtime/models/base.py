@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Protocol
 
@@ -113,6 +113,12 @@ class TextPiece(_Frozen):
     thinking: bool = False
 
 
+class ArgumentsPiece(_Frozen):
+    """A tool call's arguments grew by so many bytes; they are shown only once they are whole."""
+
+    size: int
+
+
 class UsageSoFar(_Frozen):
     """Running totals of the call; each replaces the one before."""
 
@@ -150,7 +156,7 @@ class Reply(_Frozen):
     rate_limits: dict[str, str] = Field(default_factory=dict)
 
 
-Piece = TextPiece | UsageSoFar | CallRetried | Reply
+Piece = TextPiece | ArgumentsPiece | UsageSoFar | CallRetried | Reply
 
 
 class CallFault(StrEnum):
@@ -211,7 +217,7 @@ class Model(Protocol):
     provider: str
     name: str
 
-    def stream(self, request: Request) -> AsyncIterator[Piece]:
+    def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Yield pieces as they come; the last is the Reply."""
         ...
 
