@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,19 +13,19 @@ from runtime.loop.control import Control
 from runtime.loop.deltas import DeltaBatch
 from runtime.loop.interruptions import Aborted, Cut
 from runtime.loop.keeping import durable, keep_row
-from runtime.loop.services import Priced, Services
+from runtime.loop.services import Services
 from runtime.loop.state import RunState
 from runtime.models.base import (
+    ArgumentsPiece,
     CallRetried,
     Model,
     ModelCallError,
-    Piece,
     Reply,
     Request,
     TextPiece,
     UsageSoFar,
 )
-from runtime.ports import CallRow
+from runtime.ports import CallRow, Priced
 from runtime.prompt.estimate import estimate_tokens
 from runtime.scope import scope
 from runtime.usage import Usage
@@ -125,8 +124,7 @@ class Caller:
 
     async def _stream(self, model: Model, request: Request, flight: CallInFlight) -> Reply:
         reply: Reply | None = None
-        pieces: AsyncIterator[Piece] = self._services.transport.call(model, request)
-        async with aclosing(pieces) as stream:  # type: ignore[type-var]
+        async with aclosing(self._services.transport.call(model, request)) as stream:
             async for piece in stream:
                 if isinstance(piece, CallRetried):
                     await self._retried(model, flight, piece)
@@ -135,6 +133,8 @@ class Caller:
                 if isinstance(piece, TextPiece):
                     flight.streamed_bytes += len(piece.text.encode("utf-8", "replace"))
                     (self._thinking if piece.thinking else self._text).add(piece.text)
+                elif isinstance(piece, ArgumentsPiece):
+                    flight.streamed_bytes += piece.size
                 elif isinstance(piece, UsageSoFar):
                     flight.usage = piece.usage
                     self._emit(UsageDelta(round=self._state.counters.round, usage=piece.usage))
@@ -176,6 +176,8 @@ class Caller:
         self._flush_text()
         usage = flight.usage_so_far() if billed else Usage()
         priced = self._price(model, usage, None) if billed else Priced(0)
+        if self._control.abort is not None:
+            self._control.call_cut, self._control.call_cut_micros = True, priced.micros
         await self._keep(model, flight, usage, priced, outcome, None, detail)
 
     async def _keep(
@@ -205,7 +207,7 @@ class Caller:
                 ttft_ms=row.ttft_ms,
                 request_id=row.request_id,
                 message_id=reply.message_id if reply else None,
-                outcome=outcome,  # type: ignore[arg-type]
+                outcome=outcome,
                 reply=reply.message.blocks if reply else (),
             )
         )

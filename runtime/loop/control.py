@@ -48,6 +48,10 @@ class Control:
     """Approvals by tool step: approved or not, sender, reason."""
     active_budget_s: float | None = None
     """The time budget, in seconds of activity; None is off."""
+    processes_at_abort: int = 0
+    call_cut: bool = False
+    """Whether an abort cut a model call, and what that call is taken to have cost."""
+    call_cut_micros: int | None = None
 
     def __post_init__(self) -> None:
         self._changed = asyncio.Event()

@@ -16,6 +16,7 @@ from runtime.events.supervision import (
 from runtime.events.values import HoldReason
 from runtime.loop.control import Control
 from runtime.loop.state import RunState
+from runtime.process.tree import find_marked
 
 
 class Refused(Exception):
@@ -107,6 +108,7 @@ class Mailbox:
         if self._control.abort is not None:
             raise Refused("an abort is under way already")
         self._control.abort = command
+        self._control.processes_at_abort = len(find_marked(self._state.run))
         return None, None, "ending the run; the work is kept"
 
     def _pause(self, command: c.Pause) -> Answer:

@@ -1,0 +1,53 @@
+"""The transcript of a leg with everything that is constant beside it; makes the requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from runtime.models.base import Mark, Reply, Request, ToolResult, ToolSpec, Ttl
+from runtime.prompt.breakpoints import marks_for
+from runtime.prompt.system import SYSTEM
+from runtime.prompt.transcript import Transcript
+from runtime.tools.registry import tool_specs
+
+
+@dataclass
+class Conversation:
+    """What one leg's requests are made of. Model, limits, system prompt and tools never change within it."""
+
+    model: str
+    max_output_tokens: int
+    ttl: Ttl = Ttl.MINUTES_5
+    system: tuple[str, ...] = SYSTEM
+    tools: tuple[ToolSpec, ...] = field(default_factory=tool_specs)
+    transcript: Transcript = field(default_factory=Transcript)
+    _mark: Mark | None = None
+
+    def add_user(self, text: str) -> None:
+        """Add user-side text."""
+        self.transcript.add_user(text)
+
+    def add_reply(self, reply: Reply) -> None:
+        """Add the model's reply."""
+        self.transcript.add_reply(reply.message.blocks)
+
+    def add_results(self, results: Sequence[ToolResult]) -> None:
+        """Answer the reply's tool calls."""
+        self.transcript.add_results(results)
+
+    def request(self) -> Request:
+        """The next request: the one before with what came since, and the marks moved on."""
+        self.transcript.close_calls()
+        messages = self.transcript.messages
+        marks = marks_for(messages, self._mark)
+        self._mark = marks[-1] if marks else None
+        return Request(
+            model=self.model,
+            system=self.system,
+            tools=self.tools,
+            messages=messages,
+            max_output_tokens=self.max_output_tokens,
+            marks=marks,
+            ttl=self.ttl,
+        )

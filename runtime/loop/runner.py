@@ -1,0 +1,150 @@
+"""One run as a task: from its queued event to its finished one, whatever happens in between."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from dataclasses import dataclass
+
+from runtime.commands import Abort, Command
+from runtime.emitter import Emitter
+from runtime.errors import LooptopError
+from runtime.events.loop import RunFinished, RunQueued
+from runtime.events.supervision import CommandAccepted, CommandRefused
+from runtime.events.values import RunSettings, StopReason, VerifySpec
+from runtime.loop.control import Control
+from runtime.loop.finishing import finish
+from runtime.loop.interruptions import Cut, RunEnds
+from runtime.loop.keeping import durable
+from runtime.loop.mailbox import Mailbox
+from runtime.loop.run import Loop
+from runtime.loop.services import Services
+from runtime.loop.setup import Parts, WorkspaceSettings, prepare
+from runtime.loop.state import Limits, RunState
+from runtime.models.base import Message, Text
+from runtime.scope import scope
+from runtime.workspace.clone import Workspace
+from runtime.workspace.repository import Repository
+
+log = logging.getLogger(__name__)
+OPENING_WITHOUT_TASK = "Make the project's verify commands pass."
+
+
+def new_run_id() -> str:
+    """A short random id: r and five hexadecimal digits, enough for a store; the caller checks that it is free."""
+    return f"r{secrets.token_hex(3)[:5]}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrder:
+    """What a run is to do, checked by whoever hosts it."""
+
+    run: str
+    repository: Repository
+    task: str
+    verify: tuple[VerifySpec, ...]
+    settings: RunSettings
+    lent: WorkspaceSettings
+    price_known: bool
+    continues: str | None = None
+
+
+class RunTask:
+    """A run being executed. `send` takes commands at any time; `done` is its end."""
+
+    def __init__(self, order: RunOrder, services: Services) -> None:
+        self._order = order
+        self._services = services
+        emitter = Emitter(order.run, services.record, services.bus.publish, services.clock)
+        settings = order.settings
+        limits = Limits(0, "", settings.budget_tokens, settings.budget_micros, settings.budget_seconds)
+        self.state = RunState(order.run, order.task, settings, order.verify, limits, settings.model)
+        self.state.price_known = order.price_known
+        self._control = Control(emitter, services.clock, active_budget_s=settings.budget_seconds)
+        self._mailbox = Mailbox(self.state, self._control)
+        self._workspace: Workspace | None = None
+        self._loop: Loop | None = None
+        self._task: asyncio.Task[RunFinished] | None = None
+
+    @property
+    def run(self) -> str:
+        """The run's id."""
+        return self._order.run
+
+    def send(self, command: Command) -> CommandAccepted | CommandRefused:
+        """Give the run a command; the answer is in the record too."""
+        return self._mailbox.send(command)
+
+    def start(self) -> asyncio.Task[RunFinished]:
+        """Begin. The task ends with the run's finished event and raises only when the process itself is to end."""
+        self._task = asyncio.create_task(self._main(), name=f"run-{self.run}")
+        return self._task
+
+    async def _main(self) -> RunFinished:
+        order, settings = self._order, self._order.settings
+        with scope(project=order.repository.project, tenant=settings.tenant, category=settings.category, run=order.run):
+            self._control.emitter.emit(
+                RunQueued(
+                    task=order.task,
+                    repo=str(order.repository.root),
+                    project=order.repository.project,
+                    verify=order.verify,
+                    settings=settings,
+                    continues=order.continues,
+                    worker=self._services.worker,
+                )
+            )
+            try:
+                await durable(self._services, self._control)
+                end = await self._work()
+            except RunEnds as reason:
+                end = reason
+            except asyncio.CancelledError:
+                # The process is going down: what was done is kept and said before it does.
+                self._mailbox.send(Abort(sender="looptop", reason="the process was ended"))
+                end = RunEnds(StopReason.ABORTED, "the process was ended")
+            self._mailbox.closed = True
+            return await self._finish(end)
+
+    async def _work(self) -> RunEnds:
+        try:
+            parts = await self._prepare()
+            self._loop = Loop(parts)
+            return await self._loop.attempts(self._order.task or OPENING_WITHOUT_TASK)
+        except Cut:
+            return RunEnds(StopReason.UNRECOVERABLE, "cut before anything was begun")
+        except LooptopError as error:
+            return RunEnds(StopReason.UNRECOVERABLE, self._services.masker.mask(str(error)))
+        except (RunEnds, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            log.exception("run %s failed", self.run)
+            text = f"looptop itself failed: {type(error).__name__}: {error}; the log has the details"
+            return RunEnds(StopReason.UNRECOVERABLE, self._services.masker.mask(text))
+
+    async def _prepare(self) -> Parts:
+        def made(workspace: Workspace) -> None:
+            self._workspace = workspace
+
+        return await prepare(self.state, self._control, self._services, self._order.repository, self._order.lent, made)
+
+    async def _finish(self, end: RunEnds) -> RunFinished:
+        settled = asyncio.ensure_future(
+            finish(self.state, self._control, self._services, self._workspace, end, self._last_words())
+        )
+        while not settled.done():
+            try:
+                await asyncio.shield(settled)
+            except asyncio.CancelledError:
+                if settled.cancelled():
+                    raise
+        return settled.result()
+
+    def _last_words(self) -> str:
+        """The model's closing text, where it had one."""
+        message: Message | None = self._loop.last_message() if self._loop is not None else None
+        if message is None:
+            return ""
+        text = "\n".join(block.text for block in message.blocks if isinstance(block, Text))
+        return self._services.masker.mask(text.strip())

@@ -1,0 +1,207 @@
+"""The parts of a prepared run, and how they are put together: workspace, tools, verifier, baseline."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runtime.events.loop import RunPrepared
+from runtime.events.values import StopReason, Verdict
+from runtime.loop.calls import Caller
+from runtime.loop.control import Control
+from runtime.loop.interruptions import RunEnds
+from runtime.loop.limits import Gate
+from runtime.loop.services import Services
+from runtime.loop.state import RunState
+from runtime.loop.stepping import Stepper
+from runtime.loop.verifying import Checked, Verifier
+from runtime.process.env import scrubbed_env, with_first_on_path
+from runtime.process.run import Ending, ProcessSpec, run_process, shell_argv
+from runtime.text import one_line, plain
+from runtime.tools.registry import ToolContext
+from runtime.verify.steps import VerifyContext
+from runtime.workspace.clone import Workspace, make_workspace
+from runtime.workspace.lend import editable_installs
+from runtime.workspace.repository import Repository
+
+SETUP_TIMEOUT_S = 1800.0
+NO_SANDBOX = "no sandbox: commands run as you, in a workspace of their own, with a scrubbed environment"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceSettings:
+    """What the project lends its workspaces, and the commands that make one ready."""
+
+    share: tuple[str, ...] = ()
+    copy: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+
+
+@dataclass
+class Parts:
+    """All that drives one run's attempts."""
+
+    state: RunState
+    control: Control
+    services: Services
+    workspace: Workspace
+    verifier: Verifier
+    caller: Caller
+    stepper: Stepper
+    gate: Gate
+    env: Mapping[str, str]
+    baseline: Checked | None = None
+
+
+def outputs_of(home: Path, run: str) -> Path:
+    """Where a run's outputs are kept."""
+    return home / "outputs" / run
+
+
+def workspace_of(home: Path, run: str) -> Path:
+    """Where a run's workspace lies."""
+    return home / "workspaces" / run
+
+
+async def prepare(
+    state: RunState,
+    control: Control,
+    services: Services,
+    repository: Repository,
+    lent: WorkspaceSettings,
+    made: Callable[[Workspace], None],
+) -> Parts:
+    """Make the workspace, run its set-up and the baseline. Raises RunEnds where the run can't or needn't go on.
+
+    `made` is told of the workspace as soon as it stands, so that it is known whatever follows.
+    """
+    workspace = await control.guard(
+        make_workspace(
+            repository,
+            workspace_of(services.home, state.run),
+            state.run,
+            include_dirty=state.settings.include_dirty,
+            share=lent.share,
+            copy=lent.copy,
+        )
+    )
+    made(workspace)
+    env = scrubbed_env(services.env, state.run, {"TMPDIR": str(workspace.scratch)})
+    env, notes = _own_code_first(repository, workspace, env)
+    parts = _assemble(state, control, services, workspace, env)
+    for command in lent.setup:
+        await _set_up(parts, command)
+    baseline = await parts.verifier.baseline()
+    if _runner_missing(baseline) and not _has_environment(repository.root):
+        parts = _assemble(state, control, services, workspace, with_first_on_path(env, Path(sys.executable).parent))
+        notes.append("the python on PATH lacks what verify needs; looptop's own interpreter is used")
+        baseline = await parts.verifier.baseline()
+    parts.baseline = baseline
+    _tell(parts, baseline, notes)
+    _check(state, baseline)
+    return parts
+
+
+def _assemble(
+    state: RunState, control: Control, services: Services, workspace: Workspace, env: Mapping[str, str]
+) -> Parts:
+    outputs = outputs_of(services.home, state.run)
+    tools = ToolContext(workspace.tree, workspace.repository.root, state.run, outputs, env, services.sandbox)
+    checks = VerifyContext(workspace.tree, outputs, env, state.run, services.sandbox)
+    return Parts(
+        state=state,
+        control=control,
+        services=services,
+        workspace=workspace,
+        verifier=Verifier(state, control, services, workspace, checks),
+        caller=Caller(state, control, services),
+        stepper=Stepper(state, control, services, tools),
+        gate=Gate(state, control, services),
+        env=env,
+    )
+
+
+def _own_code_first(
+    repository: Repository, workspace: Workspace, env: dict[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """Where an environment installs the project from the real tree, put the workspace's code in front of it."""
+    environments = [repository.root / name for name in workspace.lent.shared]
+    if env.get("VIRTUAL_ENV"):
+        environments.append(Path(env["VIRTUAL_ENV"]))
+    installed = editable_installs(repository.root, tuple(environments))
+    if not installed:
+        return env, []
+    folders = [str(folder) for folder in (workspace.tree / "src", workspace.tree) if folder.is_dir()]
+    path = os.pathsep.join([*folders, *filter(None, [env.get("PYTHONPATH")])])
+    names = ", ".join(installed)
+    note = f"{names}: installed in editable mode from the real tree; PYTHONPATH puts the workspace's code before it"
+    return {**env, "PYTHONPATH": path}, [note]
+
+
+def _has_environment(root: Path) -> bool:
+    return any((root / name / "bin" / "python").exists() for name in (".venv", "venv"))
+
+
+def _runner_missing(checked: Checked) -> bool:
+    """Whether a step could not start because Python or pytest isn't there."""
+    return any(
+        result.verdict is Verdict.ERRORED
+        and any(
+            words in result.text
+            for words in ("No module named pytest", "pytest: command not found", "python: command not found")
+        )
+        for result in checked.results
+    )
+
+
+async def _set_up(parts: Parts, command: str) -> None:
+    result = await parts.control.guard(
+        run_process(
+            ProcessSpec(
+                argv=shell_argv(command),
+                cwd=parts.workspace.tree,
+                env=parts.env,
+                timeout_s=SETUP_TIMEOUT_S,
+                run_id=parts.state.run,
+                sandbox=parts.services.sandbox,
+            )
+        )
+    )
+    if result.ending is not Ending.EXITED or result.exit_code != 0:
+        said = one_line(plain(result.tail or result.head)[-300:]) or result.error or result.ending.value
+        raise RunEnds(StopReason.UNRECOVERABLE, f"the set-up command `{one_line(command, 100)}` failed: {said}")
+
+
+def _tell(parts: Parts, baseline: Checked, notes: list[str]) -> None:
+    state, workspace = parts.state, parts.workspace
+    sandbox = parts.services.sandbox
+    failing = len(baseline.findings)
+    parts.control.emitter.emit(
+        RunPrepared(
+            workspace=str(workspace.folder),
+            base_commit=workspace.repository.head,
+            branch=workspace.branch,
+            sandbox=sandbox.describe() if sandbox is not None else NO_SANDBOX,
+            baseline_failing=failing if all(r.findings_total is not None for r in baseline.results) else None,
+            priced=state.price_known,
+            warnings=(*workspace.notes, *notes),
+        )
+    )
+
+
+def _check(state: RunState, baseline: Checked) -> None:
+    for result in baseline.results:
+        if result.verdict is Verdict.ERRORED:
+            name = one_line(result.spec.command, 120)
+            raise RunEnds(StopReason.UNRECOVERABLE, f"the verify command `{name}` can't be used: {result.summary}")
+        if result.spec.setup and result.verdict is not Verdict.PASSED:
+            name = one_line(result.spec.command, 120)
+            raise RunEnds(
+                StopReason.UNRECOVERABLE,
+                f"the set-up step `{name}` fails before anything was changed: {result.summary}",
+            )
+    if baseline.passed and not state.task:
+        raise RunEnds(StopReason.ALREADY_PASSING, "every verify step passes as it is")

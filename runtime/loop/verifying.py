@@ -1,0 +1,167 @@
+"""The verify phase: every step in order, compared with the baseline and the attempt before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runtime.events.checks import VerifyFinished, VerifyStarted
+from runtime.events.loop import OutputDelta
+from runtime.events.values import Cause, Comparison, DiffStat, Finding, Verdict
+from runtime.loop.control import Control
+from runtime.loop.deltas import DeltaBatch
+from runtime.loop.interruptions import Cut
+from runtime.loop.services import Services
+from runtime.loop.state import RunState
+from runtime.text import plain
+from runtime.verify.compare import cause_of, compare, findings_by_id, lost_tests
+from runtime.verify.edits import edited_checks
+from runtime.verify.excerpt import excerpt
+from runtime.verify.steps import StepResult, VerifyContext, run_step, step_name
+from runtime.workspace.clone import Workspace
+
+EVENT_FINDINGS = 500
+EVENT_EXCERPT = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a verify phase showed."""
+
+    passed: bool
+    results: tuple[StepResult, ...]
+    findings: dict[str, Finding]
+    comparison: Comparison
+    cause: Cause | None
+    excerpt: str
+    first_failure: str
+    tree: str
+    diff: DiffStat
+    edited: tuple[str, ...]
+    """Changed paths that are tests or settings of verify commands."""
+
+    @property
+    def wall_ms(self) -> int:
+        """Wall time of all steps."""
+        return sum(result.wall_ms for result in self.results)
+
+    @property
+    def cpu_ms(self) -> int | None:
+        """CPU time of all steps; None where one isn't known."""
+        known = [result.cpu_ms for result in self.results if result.cpu_ms is not None]
+        return sum(known) if len(known) == len(self.results) else None
+
+
+class Verifier:
+    """Runs the verify phases of one run."""
+
+    def __init__(
+        self, state: RunState, control: Control, services: Services, workspace: Workspace, context: VerifyContext
+    ) -> None:
+        self._state = state
+        self._control = control
+        self._services = services
+        self._workspace = workspace
+        self._context = context
+        self._phases = 0
+
+    async def baseline(self) -> Checked:
+        """Verify the start, before anything was changed; its findings are what later phases are compared with."""
+        checked = await self.phase(0)
+        standing = self._state.standing
+        standing.baseline = checked.findings
+        standing.before = checked.findings
+        standing.baseline_collected = {n: result.collected for n, result in enumerate(checked.results, 1)}
+        return checked
+
+    async def phase(self, attempt: int) -> Checked:
+        """Run every step for an attempt and compare. Raises Aborted; a cut by anything else lets the phase begin anew."""
+        while True:
+            try:
+                results = await self._control.guard(self._steps(attempt))
+                break
+            except Cut:
+                await self._control.gate()
+        return await self._judge(tuple(results))
+
+    async def _steps(self, attempt: int) -> list[StepResult]:
+        results: list[StepResult] = []
+        self._phases += 1
+        specs = self._state.verify
+        for number, spec in enumerate(specs, 1):
+            name = step_name(spec)
+            self._control.emitter.emit(
+                VerifyStarted(attempt=attempt, step=number, of=len(specs), name=name, command=spec.command)
+            )
+            output = DeltaBatch(lambda text, step=number: self._output(step, text))  # type: ignore[misc]
+            label = f"verify-{self._phases:03d}-attempt-{attempt}-step-{number}"
+            result = await run_step(spec, self._context, label, lambda text, batch=output: batch.add(plain(text)))  # type: ignore[misc]
+            output.flush()
+            results.append(result)
+            self._finished(attempt, number, result)
+            if spec.setup and result.verdict is not Verdict.PASSED:
+                break
+        return results
+
+    def _output(self, step: int, text: str) -> None:
+        self._control.emitter.emit(OutputDelta(verify_step=step, text=self._services.masker.mask(text)))
+
+    def _finished(self, attempt: int, number: int, result: StepResult) -> None:
+        mask = self._services.masker.mask
+        self._control.emitter.emit(
+            VerifyFinished(
+                attempt=attempt,
+                step=number,
+                of=len(self._state.verify),
+                name=step_name(result.spec),
+                command=result.spec.command,
+                verdict=result.verdict,
+                exit_code=result.exit_code,
+                findings=tuple(
+                    finding.model_copy(update={"message": mask(finding.message)})
+                    for finding in result.findings[:EVENT_FINDINGS]
+                ),
+                findings_total=result.findings_total,
+                collected=result.collected,
+                summary=mask(result.summary),
+                wall_ms=result.wall_ms,
+                cpu_ms=result.cpu_ms,
+                output_path=str(result.output_path) if result.output_path else None,
+                output_bytes=result.output_bytes,
+                dropped_bytes=result.dropped_bytes,
+                excerpt=mask(excerpt([result], EVENT_EXCERPT)),
+            )
+        )
+
+    async def _judge(self, results: tuple[StepResult, ...]) -> Checked:
+        standing = self._state.standing
+        book = self._workspace.book
+        tree = await book.snapshot()
+        now = findings_by_id(results)
+        comparison = compare(standing.baseline, standing.before, now, task_given=bool(self._state.task))
+        no_tests = lost_tests(results, standing.baseline_collected)
+        passed = all(result.verdict is Verdict.PASSED for result in results) and not no_tests
+        edited = edited_checks([change.path for change in await book.changes(self._workspace.start_tree, tree)])
+        cause: Cause | None = None
+        if not passed:
+            same = tree == standing.verified_tree
+            cause = cause_of(results, comparison, standing.before, now, same_tree=same, no_tests=no_tests)
+        elif edited and not self._state.settings.allow_test_edits:
+            cause = Cause.TESTS_EDITED
+        standing.verified_tree = tree
+        standing.comparison = comparison
+        standing.diff = await book.stat(self._workspace.start_tree, tree)
+        text = excerpt(results)
+        if no_tests and not text:
+            text = "The verify steps exited with 0 but collected no tests, where the baseline collected some."
+        return Checked(
+            passed=passed,
+            results=results,
+            findings=now,
+            comparison=comparison,
+            cause=cause,
+            excerpt=self._services.masker.mask(text),
+            first_failure=self._services.masker.mask(next((r.first_failure for r in results if r.first_failure), "")),
+            tree=tree,
+            diff=standing.diff,
+            edited=edited,
+        )
