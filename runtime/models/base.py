@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator
 from enum import StrEnum
+from functools import cached_property
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -57,6 +59,25 @@ class Message(_Frozen):
 
     role: Literal["user", "assistant"]
     blocks: tuple[Block, ...]
+
+    @cached_property
+    def wire_bytes(self) -> int:
+        """About how many bytes it adds to a request; counted once, since a message never changes."""
+        return MESSAGE_OVERHEAD + sum(map(_block_bytes, self.blocks))
+
+
+MESSAGE_OVERHEAD = 16
+"""Bytes that roles and separators add to a message or a block."""
+
+
+def _block_bytes(block: Block) -> int:
+    if isinstance(block, Text):
+        return len(block.text.encode("utf-8", "replace"))
+    if isinstance(block, Thinking):
+        return len(json.dumps(block.data)) if block.data else len(block.text.encode("utf-8", "replace"))
+    if isinstance(block, ToolCall):
+        return len(block.name) + len(json.dumps(block.arguments).encode()) + MESSAGE_OVERHEAD
+    return len(block.content.encode("utf-8", "replace")) + MESSAGE_OVERHEAD
 
 
 class ToolSpec(_Frozen):

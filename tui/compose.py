@@ -1,0 +1,229 @@
+"""Puts a runtime and its store together: the cockpit that the dashboard and the headless mode both start runs with."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from runtime.bus import Bus
+from runtime.catalog.caps import check_cap, effective_cap
+from runtime.catalog.prices import Catalog
+from runtime.commands import Abort, Command
+from runtime.errors import UsageError
+from runtime.events.loop import RunFinished
+from runtime.events.supervision import CommandAccepted, CommandRefused
+from runtime.events.values import RunSettings, StopReason, VerifySpec
+from runtime.loop.recovering import check_router
+from runtime.loop.runner import RunOrder, RunTask, new_run_id
+from runtime.loop.services import ModelContext, Services
+from runtime.loop.setup import WorkspaceSettings
+from runtime.models.base import Model
+from runtime.models.factory import endpoint_for, make_model
+from runtime.models.transport import RetryPolicy, Transport
+from runtime.ports import SystemClock
+from runtime.process.tree import reap_run
+from runtime.text import Masker, one_line, secret_values
+from runtime.verify.detect import Detected, detect_steps
+from runtime.verify.hazards import status_hazards
+from runtime.workspace.git import git_version
+from runtime.workspace.repository import Repository, open_repository
+from store.owner import this_process
+from store.store import Store, open_store
+
+
+@dataclass(frozen=True, slots=True)
+class HostSettings:
+    """What the settings say about all runs of this process."""
+
+    caps: Mapping[str, int] = field(default_factory=dict)
+    prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    transport: RetryPolicy = field(default_factory=RetryPolicy)
+    base_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """A run as somebody asks for it. `verify` None takes what the repository shows."""
+
+    repo: Path
+    task: str
+    settings: RunSettings
+    verify: tuple[VerifySpec, ...] | None = None
+    lent: WorkspaceSettings = field(default_factory=WorkspaceSettings)
+    project_cap: int | None = None
+    continues: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunHandle:
+    """A run under way."""
+
+    task: RunTask
+    done: asyncio.Task[RunFinished]
+
+    @property
+    def run(self) -> str:
+        """The run's id."""
+        return self.task.run
+
+    def send(self, command: Command) -> CommandAccepted | CommandRefused:
+        """Give it a command."""
+        return self.task.send(command)
+
+
+class Cockpit:
+    """Hosts runs of this process. Every request is checked whole before anything is made or spent."""
+
+    def __init__(self, home: Path, store: Store, settings: HostSettings, env: Mapping[str, str]) -> None:
+        self.home = home
+        self.store = store
+        self.bus = Bus()
+        self.settings = settings
+        self.catalog = Catalog(settings.prices)
+        self.runs: dict[str, RunHandle] = {}
+        self._env = dict(env)
+        self._masker = Masker(secret_values(env))
+        self._transport = Transport(settings.transport)
+
+    async def start(self, request: RunRequest) -> RunHandle:
+        """Check a request and start its run. Raises LooptopError in one sentence; nothing is left behind then."""
+        await git_version()
+        repository = await open_repository(request.repo)
+        verify = request.verify if request.verify is not None else tuple(d.spec for d in detect_steps(repository.root))
+        self._check_verify(repository, verify)
+        settings = request.settings
+        check_router(settings.recovery)
+        endpoint = endpoint_for(settings.model, self._env, self.settings.base_url)
+        project_cap = request.project_cap
+        if project_cap is None:
+            project_cap = await self.store.history.project_cap(repository.project)
+        if project_cap is not None:
+            check_cap(project_cap, "The project's fix_verify_retry_cap")
+        cap = effective_cap(endpoint.name, option=settings.cap, project=project_cap, defaults=self.settings.caps)
+        order = RunOrder(
+            run=await self._free_id(),
+            repository=repository,
+            task=request.task.strip(),
+            verify=verify,
+            settings=settings,
+            lent=request.lent,
+            price_known=await asyncio.to_thread(self.catalog.known, endpoint.provider, endpoint.name),
+            continues=request.continues,
+        )
+        task = RunTask(order, self._services(project_cap))
+        task.state.limits.cap, task.state.limits.cap_source = cap.value, cap.source
+        handle = RunHandle(task, task.start())
+        self.runs[order.run] = handle
+        return handle
+
+    def _check_verify(self, repository: Repository, verify: tuple[VerifySpec, ...]) -> None:
+        if not verify:
+            raise UsageError(
+                f"No verify command is known for {repository.root}.", 'Give one: --verify "python -m pytest -q".'
+            )
+        for spec in verify:
+            if not spec.command.strip():
+                raise UsageError("A verify command is empty.", "Leave it out, or say what it runs.")
+            hazards = status_hazards(spec.command)
+            if hazards:
+                raise UsageError(
+                    f"The verify command `{one_line(spec.command, 120)}` can't be trusted: {hazards[0]}.",
+                    "Change it so that it fails when its checks fail.",
+                )
+
+    async def _free_id(self) -> str:
+        while True:
+            run = new_run_id()
+            if not await self.store.database.rows("SELECT 1 FROM runs WHERE id = ?", (run,)):
+                return run
+
+    def _services(self, project_cap: int | None) -> Services:
+        return Services(
+            record=self.store.record,
+            ledger=self.store.ledger,
+            bus=self.bus,
+            clock=SystemClock(),
+            transport=self._transport,
+            make_model=self._make_model,
+            prices=self.catalog,
+            home=self.home,
+            env=self._env,
+            masker=self._masker,
+            caps=self.settings.caps,
+            project_cap=project_cap,
+            worker=this_process().host,
+        )
+
+    async def _make_model(self, name: str, context: ModelContext) -> Model:
+        def local() -> Model:
+            from runtime.models.local.model import LocalModel
+
+            return LocalModel(context)
+
+        return make_model(
+            name, self._env, self.settings.base_url, silence_s=self.settings.transport.silence_s, make_local=local
+        )
+
+    async def close(self, sender: str = "looptop") -> None:
+        """Abort what still runs and wait for its end; the work is kept."""
+        live = [handle for handle in self.runs.values() if not handle.done.done()]
+        for handle in live:
+            handle.send(Abort(sender=sender, reason="looptop was closed"))
+        if live:
+            await asyncio.wait([handle.done for handle in live])
+
+    async def recover(self) -> list[str]:
+        """Runs whose process died: their processes are ended, their open calls settled, the runs marked interrupted."""
+        await self.store.ledger.recover()
+        found = []
+        for line in await self.store.history.open_runs():
+            if line.owner_alive is not False:
+                continue
+            await reap_run(line.run)
+            view = await self.store.history.view(line.run)
+            total = await self.store.ledger.run_totals(line.run)
+            usage, money = total.usage, total.money
+            event = RunFinished(
+                reason=StopReason.INTERRUPTED,
+                detail="the process that executed it died",
+                attempts=view.attempt,
+                rounds=len(view.rounds),
+                steps=view.steps_total,
+                usage={
+                    "input": usage.input,
+                    "output": usage.output,
+                    "cache_read": usage.cache_read,
+                    "cache_write": usage.cache_write,
+                },
+                cost_usd=money.micros / 1_000_000 if money.complete else None,
+                cost_micros=money.micros if money.complete else None,
+            ).stamped(line.run, 0, datetime.now(UTC), view.last_ms)
+            await self.store.record.append_after_end(event)
+            found.append(line.run)
+        return found
+
+
+async def detected_verify(repo: Path) -> list[Detected]:
+    """Verify steps that a repository shows. Raises LooptopError where it isn't one."""
+    return detect_steps((await open_repository(repo)).root)
+
+
+@asynccontextmanager
+async def open_cockpit(
+    home: Path, settings: HostSettings | None = None, env: Mapping[str, str] | None = None
+) -> AsyncIterator[Cockpit]:
+    """Open store and runtime; on leaving, what still runs is aborted and everything is written. Raises StoreError."""
+    async with open_store(home) as store:
+        cockpit = Cockpit(home, store, settings or HostSettings(), env if env is not None else os.environ)
+        await cockpit.recover()
+        try:
+            yield cockpit
+        finally:
+            with contextlib.suppress(asyncio.CancelledError):
+                await cockpit.close()
