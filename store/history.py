@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from runtime.errors import UsageError
 from runtime.events.base import Event
+from runtime.events.codec import event_from_json
 from runtime.view import RunView, fold
 from store.database import Database
 from store.event_log import EventLog
@@ -115,6 +116,21 @@ class History:
     def events(self, run: str, after: int = 0) -> AsyncIterator[Event]:
         """A run's events in order."""
         return self._events.read(run, after)
+
+    async def events_before(self, run: str, seq: int | None, limit: int) -> list[Event]:
+        """At most `limit` events just below `seq` (None: the newest), oldest first."""
+        rows = await self._database.rows(
+            "SELECT body FROM events WHERE run = ? AND seq < ? ORDER BY seq DESC LIMIT ?",
+            (run, seq if seq is not None else 2**62, limit),
+        )
+        return [event_from_json(row["body"]) for row in reversed(rows)]
+
+    async def events_after(self, run: str, seq: int, limit: int) -> list[Event]:
+        """At most `limit` events above `seq`, oldest first."""
+        rows = await self._database.rows(
+            "SELECT body FROM events WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?", (run, seq, limit)
+        )
+        return [event_from_json(row["body"]) for row in rows]
 
     async def view(self, run: str) -> RunView:
         """The run as its events tell it: the newest snapshot of the fold and the events after it."""

@@ -1,0 +1,322 @@
+"""The backend of the dashboard on this machine: the screens' questions answered by a cockpit and its store."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from runtime.bus import Inbox
+from runtime.catalog.caps import default_fix_verify_cap
+from runtime.catalog.models import CHEAP_MODEL, DEFAULT_MODEL, STRONG_MODEL
+from runtime.commands import Command
+from runtime.errors import EnvironmentFault, UsageError
+from runtime.events.base import Event
+from runtime.events.supervision import CommandAccepted
+from runtime.events.values import RunSettings, VerifySpec
+from runtime.loop.setup import outputs_of
+from runtime.text import decode, plain
+from runtime.usage import Usage
+from runtime.verify.detect import detect_steps
+from runtime.verify.hazards import status_hazards
+from runtime.view import RunView, fold
+from runtime.workspace.repository import open_repository
+from store.history import RunLine
+from store.reports import UsageRow
+from tui.backend import (
+    Answer,
+    ModelChoice,
+    OutputPage,
+    RepoFacts,
+    RunSummary,
+    Subscription,
+    SummaryFeed,
+    UsageLine,
+    UsageReport,
+    Wake,
+)
+from tui.compose import Cockpit, RunRequest
+from tui.delivering import deliver_run, find_workspace, run_diff
+from tui.seams import ProjectSettings
+from tui.summary import summarise
+
+FLEET_HISTORY = 200
+"""Finished runs that the fleet shows beside the live ones."""
+
+
+class Feed(Inbox):
+    """A subscription to one run of the bus."""
+
+    def __init__(self, desk: Desk, run: str, wake: Wake) -> None:
+        super().__init__(wake)
+        self._desk, self._run = desk, run
+        desk.feeds.setdefault(run, []).append(self)
+
+    def close(self) -> None:
+        """End the feed."""
+        feeds = self._desk.feeds.get(self._run, [])
+        if self in feeds:
+            feeds.remove(self)
+
+
+class Summaries:
+    """A subscription to all runs: those that changed, once each however often."""
+
+    def __init__(self, desk: Desk, wake: Wake) -> None:
+        self._desk, self._wake = desk, wake
+        self._changed = set(desk.summaries_of)
+        desk.watchers.append(self)
+        if self._changed:
+            wake()
+
+    def touch(self, run: str) -> None:
+        """A run changed."""
+        first = not self._changed
+        self._changed.add(run)
+        if first:
+            self._wake()
+
+    def drain(self) -> Sequence[RunSummary]:
+        """The newest summary of each run that changed."""
+        changed, self._changed = self._changed, set()
+        return [self._desk.summary(run) for run in sorted(changed)]
+
+    def close(self) -> None:
+        """End the feed."""
+        if self in self._desk.watchers:
+            self._desk.watchers.remove(self)
+
+
+class Desk:
+    """Implements Backend over a cockpit of this process."""
+
+    def __init__(self, cockpit: Cockpit, project: ProjectSettings, recorded: bool = False) -> None:
+        self.recorded = recorded
+        self.feeds: dict[str, list[Feed]] = {}
+        self.watchers: list[Summaries] = []
+        self.summaries_of: dict[str, RunSummary] = {}
+        self.views: dict[str, RunView] = {}
+        self._cockpit = cockpit
+        self._store = cockpit.store
+        self._project = project
+        self._exits = AsyncExitStack()
+        self._exits.callback(cockpit.bus.subscribe(self._took))
+
+    def keep(self, exits: AsyncExitStack) -> None:
+        """Take over what is to be closed with the desk."""
+        self._exits.push_async_exit(exits)
+
+    async def load(self) -> None:
+        """Put history into the fleet."""
+        for line in await self._store.history.runs(FLEET_HISTORY):
+            if line.run not in self.views:
+                self.summaries_of[line.run] = _from_line(line)
+        for watcher in self.watchers:
+            for run in self.summaries_of:
+                watcher.touch(run)
+
+    def _took(self, event: Event) -> None:
+        self.views[event.run] = fold(self.views.get(event.run, RunView()), event)
+        for feed in tuple(self.feeds.get(event.run, ())):
+            feed(event)
+        for watcher in self.watchers:
+            watcher.touch(event.run)
+
+    def summary(self, run: str) -> RunSummary:
+        """A run's newest line."""
+        view = self.views.get(run)
+        return summarise(view, live=run in self._cockpit.runs) if view is not None else self.summaries_of[run]
+
+    def events(self, run: str, wake: Wake) -> Subscription:
+        """See Backend."""
+        return Feed(self, run, wake)
+
+    def summaries(self, wake: Wake) -> SummaryFeed:
+        """See Backend."""
+        return Summaries(self, wake)
+
+    async def load_view(self, run: str) -> RunView:
+        """See Backend."""
+        return self.views.get(run) or await self._store.history.view(run)
+
+    async def events_before(self, run: str, seq: int | None, limit: int) -> Sequence[Event]:
+        """See Backend."""
+        return await self._store.history.events_before(run, seq, limit)
+
+    async def events_after(self, run: str, seq: int, limit: int) -> Sequence[Event]:
+        """See Backend."""
+        return await self._store.history.events_after(run, seq, limit)
+
+    async def read_output(self, run: str, path: str, offset: int, limit: int) -> OutputPage:
+        """See Backend."""
+        file = Path(path)
+        if outputs_of(self._cockpit.home, run).resolve() not in file.resolve().parents:
+            raise UsageError(f"{path} is not an output of run {run}.")
+        try:
+            with file.open("rb") as stream:
+                total = stream.seek(0, os.SEEK_END)
+                start = max(0, total + offset) if offset < 0 else min(offset, total)
+                stream.seek(start)
+                data = stream.read(limit)
+        except OSError as error:
+            raise EnvironmentFault(f"The output {path} can't be read: {error.strerror}.") from error
+        return OutputPage(plain(decode(data)), start, len(data), total)
+
+    async def diff(self, run: str, attempt: int | None = None, since: int | None = None) -> str:
+        """See Backend."""
+        return await run_diff(self._store, self._cockpit.home, run, attempt, since)
+
+    async def send(self, run: str, command: Command) -> Answer:
+        """See Backend."""
+        handle = self._cockpit.runs.get(run)
+        if handle is None:
+            raise UsageError(f"Run {run} isn't executed by this looptop.")
+        answer = handle.send(command)
+        if isinstance(answer, CommandAccepted):
+            change = (
+                f"{answer.old} -> {answer.new}" if answer.old is not None and answer.new is not None else answer.new
+            )
+            return Answer(True, " ".join(part for part in (change, answer.effect) if part))
+        return Answer(False, answer.why)
+
+    async def deliver(self, run: str, how: Literal["apply", "branch", "discard"], branch: str | None = None) -> str:
+        """See Backend."""
+        said = await deliver_run(self._store, self._cockpit.home, run, how, branch)
+        self.views[run] = await self._store.history.view(run)
+        for watcher in self.watchers:
+            watcher.touch(run)
+        return said
+
+    async def usage(
+        self, by: Literal["project", "model", "purpose"], span: Literal["day", "week", "month"]
+    ) -> UsageReport:
+        """See Backend."""
+        today = datetime.now(UTC).date()
+        since, before = _spans(today, span)
+        reports = self._store.reports
+        rows = await reports.usage(by, since=since.isoformat())
+        days = {row.key: row for row in await reports.usage("day", since=since.isoformat())}
+        every = [since + timedelta(days=n) for n in range((today - since).days + 1)]
+        earlier = await reports.total(since=before.isoformat(), until=(since - timedelta(days=1)).isoformat())
+        lines = sorted(map(_line, rows), key=lambda line: -(line.micros or 0))
+        return UsageReport(
+            by=by,
+            span=span,
+            total=_line(await reports.total(since=since.isoformat())),
+            before=_line(earlier),
+            lines=tuple(lines),
+            days=tuple(
+                _line(days[d.isoformat()]) if d.isoformat() in days else UsageLine(d.isoformat(), 0, 0, 0, 0, 0, 0)
+                for d in every
+            ),
+        )
+
+    async def models(self) -> Sequence[ModelChoice]:
+        """See Backend."""
+        key = bool(os.environ.get("ANTHROPIC_API_KEY"))
+        note = "" if key else "needs ANTHROPIC_API_KEY"
+        local = ModelChoice(
+            "local", "search repair, free, no network", True, 0, 0, default_fix_verify_cap("local").value
+        )
+        claude = [
+            await asyncio.to_thread(self._choice, name, note, key)
+            for name in (DEFAULT_MODEL, CHEAP_MODEL, STRONG_MODEL)
+        ]
+        return [*claude, local] if key else [local, *claude]
+
+    def _choice(self, name: str, note: str, available: bool) -> ModelChoice:
+        catalog = self._cockpit.catalog
+        million = 1_000_000
+        fresh = catalog.price("anthropic", name, Usage(input=million, output=0)).micros
+        output = catalog.price("anthropic", name, Usage(input=0, output=million)).micros
+        return ModelChoice(name, note, available, fresh, output, default_fix_verify_cap(name).value)
+
+    async def inspect(self, repo: str) -> RepoFacts:
+        """See Backend."""
+        repository = await open_repository(Path(repo))
+        settings = await asyncio.to_thread(self._project.of, repository.root)
+        verify, source = settings.verify, "looptop.toml"
+        if verify is None:
+            detected = detect_steps(repository.root)
+            verify = tuple(step.spec for step in detected)
+            source = "; ".join(step.why for step in detected)
+        status = await repository.git().run("status", "--porcelain", "-z", "--untracked-files=normal")
+        hazards = [f"`{spec.command}`: {text}" for spec in verify for text in status_hazards(spec.command)]
+        return RepoFacts(
+            str(repository.root),
+            repository.project,
+            verify,
+            source,
+            len(status.split("\0")) - 1 if status else 0,
+            tuple(hazards),
+        )
+
+    async def default_settings(self, repo: str) -> RunSettings:
+        """See Backend."""
+        return (await asyncio.to_thread(self._project.of, Path(repo))).run
+
+    async def start(self, repo: str, task: str, verify: Sequence[VerifySpec], settings: RunSettings) -> str:
+        """See Backend."""
+        project = await asyncio.to_thread(self._project.of, Path(repo))
+        request = RunRequest(
+            repo=Path(repo),
+            task=task,
+            settings=settings,
+            verify=tuple(verify) or None,
+            lent=project.lent,
+            project_cap=project.cap,
+        )
+        return (await self._cockpit.start(request)).run
+
+    async def workspace(self, run: str) -> Path:
+        """Where a run's files lie. Raises LooptopError where they are gone."""
+        return (await find_workspace(self._cockpit.home, await self.load_view(run))).workspace.tree
+
+    async def close(self, stop_runs: bool) -> None:
+        """See Backend. Runs of this process end with it: their work is kept and they are aborted, whatever `stop_runs` says."""
+        await self._cockpit.close("the supervisor" if stop_runs else "looptop")
+        await self._exits.aclose()
+
+
+def _from_line(line: RunLine) -> RunSummary:
+    return RunSummary(
+        run=line.run,
+        task=line.task,
+        project=line.project,
+        repo=line.repo,
+        model=line.model,
+        state=line.reason or line.state,
+        finished=line.reason is not None,
+        live=False,
+        stale=line.reason is None,
+        attempt=line.attempt,
+        tokens=line.tokens,
+        cost_micros=line.cost_micros,
+        cost_complete=line.cost_complete,
+        cache_share=line.cache_share,
+        queued_at=line.queued_at,
+        last_at=line.last_at,
+    )
+
+
+def _line(row: UsageRow) -> UsageLine:
+    usage = row.usage
+    micros = row.money.micros if row.money.known else None
+    return UsageLine(
+        row.key, row.calls, usage.input, usage.output, usage.cache_read, usage.cache_write, micros, row.money.complete
+    )
+
+
+def _spans(today: date, span: str) -> tuple[date, date]:
+    """The first day of the running span, and that of the span before it."""
+    if span == "day":
+        return today, today - timedelta(days=1)
+    if span == "week":
+        monday = today - timedelta(days=today.weekday())
+        return monday, monday - timedelta(days=7)
+    first = today.replace(day=1)
+    return first, (first - timedelta(days=1)).replace(day=1)
