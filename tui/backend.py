@@ -45,6 +45,8 @@ class RunSummary:
     score: float | None = None
     threshold: float | None = None
     tokens: int | None = None
+    unmetered: int = 0
+    """Calls whose usage isn't known; `tokens` misses them."""
     budget_tokens: int | None = None
     cost_micros: int | None = None
     cost_complete: bool = True

@@ -31,7 +31,8 @@ def summarise(view: RunView, *, live: bool, stale: bool = False) -> RunSummary:
         rounds=len(view.rounds),
         score=latest.score if latest else None,
         threshold=latest.threshold if latest else None,
-        tokens=view.usage.total if view.rounds else 0,
+        tokens=tokens_used(view),
+        unmetered=view.unmetered_calls,
         budget_tokens=view.budget_tokens,
         cost_micros=view.money.micros if view.money.known else None,
         cost_complete=view.money.complete,
@@ -43,6 +44,13 @@ def summarise(view: RunView, *, live: bool, stale: bool = False) -> RunSummary:
         active_ms=view.active_ms,
         worker=view.worker,
     )
+
+
+def tokens_used(view: RunView) -> int | None:
+    """Tokens of all calls that ended: nothing before the first one; None where calls ended and none of them was metered."""
+    if all(row.finished_ms is None for row in view.rounds):
+        return 0
+    return view.usage.total
 
 
 def needs(view: RunView) -> str:

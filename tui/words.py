@@ -55,6 +55,13 @@ def share(part: float | None) -> str:
     return f"{percent}%"
 
 
+def used(count: int | None, unmetered: int = 0) -> str:
+    """Tokens used; calls whose usage isn't known are marked, and alone they are unknown."""
+    if count is None or not unmetered:
+        return tokens(count)
+    return f"{tokens(count)}+?" if count else UNKNOWN
+
+
 def ratio(part: float | None, whole: float | None) -> float | None:
     """Part of a whole, None where either isn't known or the whole is nothing."""
     if part is None or not whole:

@@ -26,10 +26,13 @@ def palette_of(app: App[object]) -> Palette:
     return cast(Palette, getattr(app, "palette", PLAIN))
 
 
-def to_strip(line: Line, palette: Palette, over: Style | None = None) -> Strip:
+def ground_of(widget: Widget) -> Style:
+    """The background that a line drawn by a widget needs."""
+    return Style(bgcolor=widget.background_colors[1].rich_color)
+
+
+def to_strip(line: Line, palette: Palette, over: Style) -> Strip:
     """A painted line as Textual wants it. What isn't safe text yet is made so here, whatever painted it."""
-    if over is None:
-        return Strip([Segment(clean(text), palette[role]) for text, role in line])
     return Strip([Segment(clean(text), palette[role] + over) for text, role in line])
 
 
@@ -77,4 +80,5 @@ class Canvas(Widget):
             self._painted_for = (width, height)
         palette = palette_of(self.app)
         line = self._lines[y] if y < len(self._lines) else ()
-        return to_strip(line, palette).adjust_cell_length(width, palette[""])
+        ground = ground_of(self)
+        return to_strip(line, palette, ground).adjust_cell_length(width, palette[""] + ground)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
-from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
@@ -15,7 +14,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui.paint.spans import Align, Line, Span, fit, width_of
-from tui.widgets.canvas import palette_of, to_strip
+from tui.widgets.canvas import ground_of, palette_of, to_strip
 
 Row = TypeVar("Row")
 GAP = 2
@@ -131,7 +130,7 @@ class Grid(ScrollView, Generic[Row], can_focus=True):
         else:
             self._cursor = max(0, min(self._cursor, len(keys) - 1))
             self.cursor_key = keys[self._cursor] if keys else None
-        if len(before) != len(self.rows):
+        if len(before) != len(self.rows) or not self.rows:
             self.virtual_size = Size(0, len(self.rows) + 1)
             self.refresh()
             return
@@ -219,7 +218,7 @@ class Grid(ScrollView, Generic[Row], can_focus=True):
         """The heads, then the rows."""
         width = self.size.width
         palette = palette_of(self.app)
-        over: Style | None = None
+        over = ground_of(self)
         line: list[Span] = [(" ", "")]
         index = y - 1 + self.scroll_offset.y
         if y == 0:
@@ -228,11 +227,10 @@ class Grid(ScrollView, Generic[Row], can_focus=True):
         elif index < len(self.rows):
             row = self.rows[index]
             if index == self._cursor:
-                over = palette.cursor + Style(bold=True) if self.has_focus else palette.cursor
-                line = [("▌", "accent")]
+                over = palette.cursor if self.has_focus else over
+                line = [("▌", "accent" if self.has_focus else "faint")]
             for column, size in self._columns(width):
                 line += [*painted(column.cell(row, size), size, column.align), (" " * GAP, "")]
         elif not self.rows and y == 2:
             line += [(self.empty, "muted")]
-        blank = palette[""] + over if over else palette[""]
-        return to_strip(line, palette, over).adjust_cell_length(width, blank)
+        return to_strip(line, palette, over).adjust_cell_length(width, palette[""] + over)

@@ -18,6 +18,7 @@ BASES: dict[str, tuple[str, str]] = {
     "muted": ("foreground 64%", ""),
     "head": ("foreground 64%", ""),
     "title": ("accent", "bold"),
+    "tab-on": ("accent", "bold underline"),
     "accent": ("accent", ""),
     "key": ("accent", "bold"),
     "link": ("secondary", ""),

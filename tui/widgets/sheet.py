@@ -14,7 +14,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from tui.paint.spans import Line, cells, width_of
-from tui.widgets.canvas import palette_of, to_strip
+from tui.widgets.canvas import ground_of, palette_of, to_strip
 
 
 class Sheet(ScrollView, can_focus=True):
@@ -94,13 +94,13 @@ class Sheet(ScrollView, can_focus=True):
         palette = palette_of(self.app)
         at = y + scroll_y
         if at >= self.count:
-            return Strip.blank(width, palette[""])
-        over = palette.cursor if at == self._match else None
+            return Strip.blank(width, palette[""] + ground_of(self))
+        over = palette.cursor if at == self._match else ground_of(self)
         strip = to_strip(self._marked(self.line(at)), palette, over)
         selection = self.text_selection
         if selection is not None:
             strip = self._selected(strip, selection, at, palette.selection)
-        strip = strip.crop_extend(scroll_x, scroll_x + width, palette[""] + over if over else palette[""])
+        strip = strip.crop_extend(scroll_x, scroll_x + width, palette[""] + over)
         return strip.apply_offsets(scroll_x, at)
 
     def _marked(self, line: Line) -> Line:

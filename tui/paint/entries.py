@@ -1,0 +1,140 @@
+"""One entry of the stream: a piece of text, a tool step, a verify step or a line about the run, laid out for a width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from runtime.text import plain
+from tui import words
+from tui.paint.spans import TAB, Line, Span, cells, cut, spread, width_of, wrap
+
+LINES_KEPT = 2_000
+"""Most lines an entry keeps; of a longer output the newest. The whole is in the record."""
+INDENT = "  "
+MARKS = {
+    "text": ("", "text"),
+    "thinking": ("", "thinking"),
+    "prompt": ("▎", "user"),
+    "tool": ("", "muted"),
+    "verify": ("", "muted"),
+}
+
+
+@dataclass
+class Entry:
+    """Mutable while it grows; `changed` must be called after every change of what is drawn."""
+
+    kind: str
+    seq: int
+    head: list[Span] = field(default_factory=list)
+    tail: list[Span] = field(default_factory=list)
+    """Drawn at the right end of the head's line."""
+    body: list[str] = field(default_factory=list)
+    roles: list[str] | None = None
+    """A role for each line of the body, where they differ."""
+    started_ms: int | None = None
+    """Set while it runs: the tail shows how long."""
+    preview: int | None = None
+    """Lines of the body shown while folded; None: it doesn't fold. Negative: the last ones."""
+    folded: bool = True
+    dropped: int = 0
+    key: tuple[str, int] | None = None
+    cuts: bool = False
+    """Whether long lines are cut instead of wrapped: a list of findings reads better so."""
+    open_line: bool = False
+    """Whether the body's last line may still grow."""
+    _cache: tuple[int, bool, list[Line]] | None = None
+
+    def changed(self) -> None:
+        """Forget the layout."""
+        self._cache = None
+
+    def append(self, text: str) -> None:
+        """Let the body grow by a piece of text, which may begin in the middle of a line."""
+        pieces = text.split("\n")
+        if self.open_line and self.body:
+            pieces[0] = self.body.pop() + pieces[0]
+        self.open_line = True
+        self.body.extend(piece[-20_000:] for piece in pieces)
+        if len(self.body) > LINES_KEPT:
+            surplus = len(self.body) - LINES_KEPT
+            del self.body[:surplus]
+            self.dropped += surplus
+        self.changed()
+
+    def replace_body(self, text: str, roles: list[str] | None = None) -> None:
+        """Put in a whole body."""
+        self.body, self.roles, self.dropped, self.open_line = [], None, 0, False
+        if text:
+            self.append(text.rstrip("\n"))
+            self.roles = roles[-len(self.body) :] if roles else None
+        self.open_line = False
+        self.changed()
+
+    @property
+    def foldable(self) -> bool:
+        """Whether there is more than the preview shows."""
+        return self.preview is not None and len(self.body) > abs(self.preview)
+
+    def toggle(self) -> None:
+        """Fold or unfold."""
+        self.folded = not self.folded
+        self.changed()
+
+    def height(self, width: int, wrapped: bool) -> int:
+        """How many lines it takes; the same whatever the time is."""
+        return bool(self.head) + len(self._laid(width, wrapped))
+
+    def row(self, index: int, width: int, wrapped: bool, now_ms: int) -> Line:
+        """One of its lines; the head of what runs shows its time."""
+        if self.head:
+            if index == 0:
+                return self._head(width, now_ms)
+            index -= 1
+        body = self._laid(width, wrapped)
+        return body[index] if index < len(body) else ()
+
+    def widest(self, width: int) -> int:
+        """The widest of its lines when they aren't wrapped."""
+        return max((width_of(line) for line in self._laid(width, False)), default=0)
+
+    def _laid(self, width: int, wrapped: bool) -> list[Line]:
+        if self._cache is None or self._cache[:2] != (width, wrapped):
+            self._cache = (width, wrapped, self._body(width, wrapped))
+        return self._cache[2]
+
+    def _head(self, width: int, now_ms: int) -> Line:
+        tail = self.tail
+        if self.started_ms is not None:
+            tail = [(f"running {words.duration(now_ms - self.started_ms)}", "live")]
+        mark = ""
+        if self.foldable:
+            mark = "▸ " if self.folded else "▾ "
+        head = [(mark, "faint"), *self.head] if mark else self.head
+        return spread(head, [*tail, (" ", "")], width) if tail else head
+
+    def _shown(self) -> tuple[int, int]:
+        if self.preview is None or not self.folded:
+            return 0, len(self.body)
+        if self.preview >= 0:
+            return 0, min(self.preview, len(self.body))
+        return max(0, len(self.body) + self.preview), len(self.body)
+
+    def _body(self, width: int, wrapped: bool) -> list[Line]:
+        mark, role = MARKS.get(self.kind, ("", "text"))
+        lead: list[Span] = [(mark + " " if mark else INDENT, role)] if self.kind != "line" else []
+        room = max(1, width - cells(lead[0][0])) if lead else max(1, width)
+        lines: list[Line] = []
+        first, last = self._shown()
+        hidden = len(self.body) - (last - first) if self.foldable and self.folded else 0
+        if self.dropped or (hidden and first):
+            count = self.dropped + first
+            lines.append([*lead, (f"… {words.plural(count, 'earlier line')}", "faint")])
+        for index in range(first, last):
+            text = plain(self.body[index]).replace("\t", TAB)
+            of = self.roles[index] if self.roles else role
+            pieces = [cut(text, room)] if self.cuts else wrap(text, room) if wrapped else [text]
+            lines.extend([*lead, (piece, of)] for piece in pieces)
+        if hidden and not first:
+            lines.append([*lead, (cut(f"… {words.plural(hidden, 'more line')}", room), "faint")])
+        return lines

@@ -1,0 +1,78 @@
+"""From an action to a command: asks where it must, sends, and says what came of it. Both screens act through here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from runtime import commands as c
+from runtime.errors import LooptopError
+from tui.actions import BY_ID
+from tui.dialogs import delivery, quotes
+from tui.dialogs.form import FormDialog
+from tui.paint.spans import clean
+
+if TYPE_CHECKING:
+    from runtime.view.model import RunView
+    from tui.app import LooptopApp
+
+
+async def supervise(app: LooptopApp, run: str, view: RunView, action: str, argument: str = "") -> None:
+    """Do an action of the table to a run. `argument` comes from the command line and spares the dialog where it can."""
+    known = BY_ID.get(action)
+    why_not = known.check(view) if known is not None and known.check is not None else ""
+    if why_not:
+        app.tell(f"{known.label if known else action}: {why_not}", "warning")
+        return
+    if action in delivery.FORMS:
+        await _deliver(app, run, view, action)
+        return
+    direct = _direct(view, action)
+    if direct is not None:
+        await send(app, run, direct)
+        return
+    form = quotes.FORMS.get(action)
+    if form is None:
+        return
+    answer = await app.push_screen_wait_safe(FormDialog(form(view)))
+    for command in answer if isinstance(answer, list) else [answer]:
+        if command is not None:
+            await send(app, run, command)
+
+
+def _direct(view: RunView, action: str) -> c.Command | None:
+    """Commands that neither spend nor destroy go without a dialog."""
+    if action == "pause":
+        going_on = view.paused or (view.hold is not None and "resume" in view.hold.ends_with)
+        return c.Resume(sender=quotes.SENDER) if going_on else c.Pause(sender=quotes.SENDER)
+    if action == "verify":
+        return c.VerifyNow(sender=quotes.SENDER)
+    if action == "end_attempt":
+        return c.EndAttempt(sender=quotes.SENDER)
+    return None
+
+
+async def send(app: LooptopApp, run: str, command: c.Command) -> None:
+    """Send a command and show its answer."""
+    if app.backend is None:
+        return
+    try:
+        answer = await app.backend.send(run, command)
+    except LooptopError as error:
+        app.tell(str(error), "error")
+        return
+    name = command.command.replace("_", " ")
+    if answer.accepted:
+        app.tell(f"{run} {name}: {clean(answer.text) or 'accepted'}")
+    else:
+        app.tell(f"{run} {name} refused: {clean(answer.text)}", "warning")
+
+
+async def _deliver(app: LooptopApp, run: str, view: RunView, action: str) -> None:
+    answer: Any = await app.push_screen_wait_safe(FormDialog(delivery.FORMS[action](view)))
+    if answer is None or app.backend is None:
+        return
+    how, branch = answer
+    try:
+        app.tell(await app.backend.deliver(run, how, branch))
+    except LooptopError as error:
+        app.tell(str(error), "error")
