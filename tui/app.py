@@ -15,7 +15,6 @@ from textual.screen import Screen
 
 import themes
 from themes.looks import DEFAULT, LOOKS
-from tui.bridge import FRAME_S, Bridge, Frame
 from tui.paint.spans import clean
 from tui.screens.fleet import FleetScreen
 from tui.tasks import start
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tui.backend import Backend, Connect, RunSummary
+    from tui.bridge import Bridge, Frame
 
 Then = Callable[["Backend"], Awaitable[str | None]]
 """What to do once the backend stands (start a run, say); returns the run to put on screen."""
@@ -53,7 +53,7 @@ class LooptopApp(App[int]):
         *,
         theme: str = DEFAULT,
         now: Callable[[], datetime] = utc_now,
-        frame_s: float = FRAME_S,
+        frame_s: float | None = None,
     ) -> None:
         super().__init__()
         self._connect = connect
@@ -68,7 +68,19 @@ class LooptopApp(App[int]):
         self._palette: tuple[str, Palette] | None = None
         for look in LOOKS:
             self.register_theme(look)
-        self.theme = theme if theme in self.available_themes else DEFAULT
+        # Set before the first frame without the watcher, which would parse every sheet a second time.
+        self.set_reactive(LooptopApp.theme, theme if theme in self.available_themes else DEFAULT)
+        self._css_variables = self.get_css_variables()
+        self.stylesheet.set_variables(self._css_variables)
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Parse the sheets anew only where a variable changed: at the start none did."""
+        variables = self.get_css_variables()
+        if variables == self._css_variables:
+            self.stylesheet.update(self, animate=animate)
+            return
+        self._css_variables = variables
+        super().refresh_css(animate)
 
     @property
     def palette(self) -> Palette:
@@ -90,13 +102,14 @@ class LooptopApp(App[int]):
 
     async def _bring_up(self) -> None:
         from runtime.errors import LooptopError
+        from tui.bridge import FRAME_S, Bridge
 
         await asyncio.to_thread(
             import_module, "runtime.view"
         )  # the vocabulary takes a third of a second: not in our loop
         try:
             self.backend = await self._connect()
-            self.bridge = Bridge(self.backend, self.post_message, self._frame_s)
+            self.bridge = Bridge(self.backend, self.post_message, FRAME_S if self._frame_s is None else self._frame_s)
             self.bridge.start()
             run = await self._then(self.backend) if self._then is not None else None
         except LooptopError as error:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tui.backend import RunSummary
-
 if TYPE_CHECKING:
     from runtime.view.model import RunView
+    from tui.backend import RunSummary
 
 
 def summarise(view: RunView, *, live: bool, stale: bool = False) -> RunSummary:
     """A run's line. `live` tells whether a worker executes it."""
+    from tui.backend import RunSummary
+
     latest = view.scores[-1] if view.scores else None
     return RunSummary(
         run=view.run,

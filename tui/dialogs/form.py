@@ -81,6 +81,7 @@ class Paragraphs(Canvas):
 class FormDialog(ModalScreen[Any]):
     """Shows a Form."""
 
+    CSS_PATH = "form.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel", show=False),
         Binding("ctrl+s,ctrl+j", "main", "Send", show=False),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from tui import words
-from tui.backend import RunSummary
 from tui.paint.bars import gauge, gauge_role
 from tui.paint.spans import Line, Span, clean
 from tui.summary import by_attention
+
+if TYPE_CHECKING:
+    from tui.backend import RunSummary
 
 STATE_ROLES = {
     "passed": "ok",

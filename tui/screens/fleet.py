@@ -10,7 +10,6 @@ from textual.binding import BindingType
 
 from tui import words
 from tui.actions import footer, of_place
-from tui.backend import RunSummary
 from tui.paint import fleet as paint
 from tui.paint.spans import Span, clean
 from tui.screens.base import Base, bindings
@@ -19,6 +18,7 @@ from tui.widgets.bars import KeyBar, LineBar
 from tui.widgets.grid import Column, Grid
 
 if TYPE_CHECKING:
+    from tui.backend import RunSummary
     from tui.bridge import Frame
 
 

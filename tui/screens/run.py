@@ -31,6 +31,7 @@ LADDER_MOST = 7
 class RunScreen(Base):
     """Shows one run; `view` is the picture after the latest frame."""
 
+    CSS_PATH = "run.tcss"
     place = "run"
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(of_place("run")),

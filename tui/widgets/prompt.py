@@ -12,6 +12,10 @@ from textual.widgets import Input
 class Prompt(Input):
     """An input that says what it is for and closes on escape."""
 
+    DEFAULT_CSS = """
+    Prompt { dock: bottom; height: 1; width: 1fr; border: none; padding: 0 1; background: $panel; }
+    Prompt:focus { border: none; background: $panel; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Close", show=False)]
 
     class Typed(Message):
