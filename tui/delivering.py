@@ -14,7 +14,7 @@ from runtime.loop.setup import workspace_of
 from runtime.text import one_line
 from runtime.view import RunView
 from runtime.workspace.clone import Workspace, book_of, keep_ref
-from runtime.workspace.deliver import discard_workspace
+from runtime.workspace.discard import discard_workspace
 from runtime.workspace.lend import Lent
 from runtime.workspace.repository import Repository, open_repository
 from store.store import Store
@@ -54,12 +54,17 @@ def _settled(view: RunView) -> None:
         raise UsageError(f"Run {view.run} is still going on.", "Wait for its end, or abort it first.")
 
 
-async def deliver_run(store: Store, home: Path, run: str, how: How, branch: str | None = None) -> str:
-    """Do it, record it, and say what was done. Raises LooptopError; conflicts are told by path and nothing is written then."""
+async def deliver_run(
+    store: Store, home: Path, run: str, how: How, branch: str | None = None, *, agreed: bool = False
+) -> str:
+    """Do it, record it, and say what was done. Raises LooptopError; conflicts are told by path and nothing is written then.
+
+    What exists nowhere else is discarded only where the supervisor `agreed`; the error lists it.
+    """
     view = await store.history.view(run)
     _settled(view)
     if how == "discard":
-        return await _discard(store, home, view)
+        return await _discard(store, home, view, agreed)
     if how == "branch" and not branch:
         raise UsageError("A branch needs a name.")
     kept = await find_workspace(home, view)
@@ -87,9 +92,9 @@ async def deliver_run(store: Store, home: Path, run: str, how: How, branch: str 
     return f"run {run}: {files} {'file' if files == 1 else 'files'} changed in {view.repo}{more}"
 
 
-async def _discard(store: Store, home: Path, view: RunView) -> str:
+async def _discard(store: Store, home: Path, view: RunView, agreed: bool) -> str:
     repository = await open_repository(Path(view.repo))
-    await discard_workspace(repository, workspace_of(home, view.run), view.run)
+    await discard_workspace(repository, workspace_of(home, view.run), view.run, agreed=agreed)
     await _record(store, view, ChangeDelivered(how="discard", ok=True))
     return f"run {view.run}: workspace and change removed; its record stays"
 
@@ -103,10 +108,8 @@ async def run_diff(store: Store, home: Path, run: str, attempt: int | None = Non
     view = await store.history.view(run)
     kept = await find_workspace(home, view)
     book = kept.workspace.book
-    if attempt is not None:
-        new = _tree_of(view, attempt)
-    else:
-        new = kept.tree if view.finished else await book.snapshot()
+    present = kept.tree if view.finished else await book.snapshot()
+    new = present if attempt is None else _tree_of(view, attempt)
     old = kept.workspace.start_tree if since is None else _tree_of(view, since)
     return await book.diff(old, new)
 

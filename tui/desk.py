@@ -41,7 +41,7 @@ from tui.backend import (
 )
 from tui.compose import Cockpit, RunRequest
 from tui.delivering import deliver_run, find_workspace, run_diff
-from tui.seams import ProjectSettings
+from tui.project import ProjectSettings
 from tui.summary import summarise
 
 FLEET_HISTORY = 200
@@ -157,14 +157,9 @@ class Desk:
         if outputs_of(self._cockpit.home, run).resolve() not in file.resolve().parents:
             raise UsageError(f"{path} is not an output of run {run}.")
         try:
-            with file.open("rb") as stream:
-                total = stream.seek(0, os.SEEK_END)
-                start = max(0, total + offset) if offset < 0 else min(offset, total)
-                stream.seek(start)
-                data = stream.read(limit)
+            return await asyncio.to_thread(_page, file, offset, limit)
         except OSError as error:
             raise EnvironmentFault(f"The output {path} can't be read: {error.strerror}.") from error
-        return OutputPage(plain(decode(data)), start, len(data), total)
 
     async def diff(self, run: str, attempt: int | None = None, since: int | None = None) -> str:
         """See Backend."""
@@ -185,7 +180,7 @@ class Desk:
 
     async def deliver(self, run: str, how: Literal["apply", "branch", "discard"], branch: str | None = None) -> str:
         """See Backend."""
-        said = await deliver_run(self._store, self._cockpit.home, run, how, branch)
+        said = await deliver_run(self._store, self._cockpit.home, run, how, branch, agreed=True)
         self.views[run] = await self._store.history.view(run)
         for watcher in self.watchers:
             watcher.touch(run)
@@ -270,6 +265,10 @@ class Desk:
             lent=project.lent,
             project_cap=project.cap,
         )
+        return await self.start_request(request)
+
+    async def start_request(self, request: RunRequest) -> str:
+        """Start a run whose request is complete; returns its id."""
         return (await self._cockpit.start(request)).run
 
     async def workspace(self, run: str) -> Path:
@@ -280,6 +279,15 @@ class Desk:
         """See Backend. Runs of this process end with it: their work is kept and they are aborted, whatever `stop_runs` says."""
         await self._cockpit.close("the supervisor" if stop_runs else "looptop")
         await self._exits.aclose()
+
+
+def _page(file: Path, offset: int, limit: int) -> OutputPage:
+    with file.open("rb") as stream:
+        total = stream.seek(0, os.SEEK_END)
+        start = max(0, total + offset) if offset < 0 else min(offset, total)
+        stream.seek(start)
+        data = stream.read(limit)
+    return OutputPage(plain(decode(data)), start, len(data), total)
 
 
 def _from_line(line: RunLine) -> RunSummary:

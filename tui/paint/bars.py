@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui.paint.spans import Line, Span
+from tui.paint.spans import Line
 
 FULL, HALF, REST = "━", "╸", "─"
 EIGHTHS = " ▁▂▃▄▅▆▇█"
-FRESH, WRITTEN, READ = "█", "▓", "░"
+FRESH, WRITTEN, READ = "█", "▆", "▄"
 
 
 def gauge(part: float | None, width: int, role: str = "accent") -> Line:
@@ -72,11 +72,3 @@ def columns(values: Sequence[float | None], height: int, top: float | None = Non
             line.append(EIGHTHS[max(0, min(8, filled - row * 8))])
         lines.append("".join(line))
     return lines
-
-
-def legend(names: Sequence[tuple[str, Span]]) -> Line:
-    """Marks and what they stand for."""
-    line: list[Span] = []
-    for name, (mark, role) in names:
-        line += [(mark, role), (f" {name}  ", "muted")]
-    return line

@@ -74,7 +74,7 @@ class Entry:
     @property
     def foldable(self) -> bool:
         """Whether there is more than the preview shows."""
-        return self.preview is not None and len(self.body) > abs(self.preview)
+        return self.preview is not None and len(self.body) > (abs(self.preview) + 1 if self.preview else 0)
 
     def toggle(self) -> None:
         """Fold or unfold."""
@@ -107,14 +107,16 @@ class Entry:
         tail = self.tail
         if self.started_ms is not None:
             tail = [(f"running {words.duration(now_ms - self.started_ms)}", "live")]
-        mark = ""
-        if self.foldable:
-            mark = "▸ " if self.folded else "▾ "
-        head = [(mark, "faint"), *self.head] if mark else self.head
+        head = self.head
+        if self.preview is not None:
+            mark = ("▸ " if self.folded else "▾ ") if self.foldable else INDENT
+            head = [(mark, "muted"), *self.head]
+        if self.preview == 0 and self.folded and self.body:
+            head = [*head, (f"  {words.plural(len(self.body) + self.dropped, 'line')}", "muted")]
         return spread(head, [*tail, (" ", "")], width) if tail else head
 
     def _shown(self) -> tuple[int, int]:
-        if self.preview is None or not self.folded:
+        if self.preview is None or not self.folded or not self.foldable:
             return 0, len(self.body)
         if self.preview >= 0:
             return 0, min(self.preview, len(self.body))
@@ -135,6 +137,6 @@ class Entry:
             of = self.roles[index] if self.roles else role
             pieces = [cut(text, room)] if self.cuts else wrap(text, room) if wrapped else [text]
             lines.extend([*lead, (piece, of)] for piece in pieces)
-        if hidden and not first:
+        if hidden and not first and self.preview:
             lines.append([*lead, (cut(f"… {words.plural(hidden, 'more line')}", room), "faint")])
         return lines

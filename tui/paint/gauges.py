@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui import words
-from tui.paint.bars import gauge, gauge_role, legend, stacked
+from tui.paint.bars import gauge, gauge_role, stacked
 from tui.paint.spans import Line, Span, clean, cut_line, fit, spread
 from tui.summary import tokens_used
 
@@ -202,6 +202,3 @@ def sidebar(view: RunView, now_ms: int, now: datetime, width: int, height: int) 
         lines.append([(name, "title")])
         lines += [line for line in body if line]
     return lines[:height]
-
-
-KEY = legend([("read", ("░", "read")), ("written", ("▓", "written")), ("fresh", ("█", "fresh"))])

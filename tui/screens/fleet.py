@@ -128,7 +128,6 @@ class FleetScreen(Base):
         backend = self.looptop.backend
         if backend is not None and backend.recorded:
             right.append(("recorded, simulated server   ", "warn"))
-        right.append((f"{self.looptop.now().astimezone():%H:%M} ", "muted"))
         self.query_one("#head", LineBar).show([(" looptop   ", "title"), *paint.totals(runs)], right)
 
     def _note(self) -> None:

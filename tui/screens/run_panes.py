@@ -14,8 +14,7 @@ from tui.paint import panes as paint
 from tui.paint.diff import diff_lines, summary
 from tui.paint.spans import Line, clean
 from tui.tasks import start
-from tui.widgets.grid import Grid
-from tui.widgets.panes import EventsView, PaintedSheet, rounds_grid
+from tui.widgets.panes import EventsView, PaintedSheet, RoundsPane
 from tui.widgets.sheet import Sheet
 from tui.widgets.stream import StreamView
 
@@ -51,7 +50,7 @@ class RunPanes(Container):
         if name == "Stream":
             return StreamView(self._owner.now_ms, id="pane-Stream")
         if name == "Rounds":
-            return rounds_grid()
+            return RoundsPane()
         if name == "Events":
             return EventsView(id="pane-Events")
         return PaintedSheet(painters[name], id=f"pane-{name}")
@@ -79,7 +78,8 @@ class RunPanes(Container):
 
     def focus_pane(self) -> None:
         """Give the pane the focus."""
-        self._made[self.active].focus()
+        pane = self._made[self.active]
+        (pane.grid if isinstance(pane, RoundsPane) else pane).focus()
 
     def take(self, view: RunView, batch: Sequence[Event]) -> None:
         """Another picture, and the events that led to it."""
@@ -103,8 +103,8 @@ class RunPanes(Container):
         pane = self._made.get(self.active)
         if isinstance(pane, PaintedSheet):
             pane.repaint()
-        elif isinstance(pane, Grid):
-            pane.show(list(reversed(self.view.rounds)))
+        elif isinstance(pane, RoundsPane):
+            pane.show(self.view.rounds)
 
     def tick(self) -> None:
         """A second passed."""

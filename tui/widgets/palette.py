@@ -66,14 +66,59 @@ def readable(color: Color, background: Color, towards: Color) -> Color:
     return towards
 
 
+ANSI = {
+    "muted": "bright_black",
+    "head": "bright_black",
+    "faint": "bright_black",
+    "rule": "bright_black",
+    "stale": "bright_black italic",
+    "thinking": "bright_black italic",
+    "accent": "cyan",
+    "user": "cyan",
+    "title": "cyan bold",
+    "tab-on": "cyan bold underline",
+    "key": "cyan bold",
+    "link": "blue",
+    "model": "blue",
+    "tool": "blue",
+    "written": "blue",
+    "hunk": "blue",
+    "ok": "green",
+    "read": "green",
+    "added": "green",
+    "live": "green bold",
+    "bad": "red",
+    "removed": "red",
+    "bad-strong": "red bold",
+    "warn": "yellow",
+    "fresh": "yellow",
+    "warn-strong": "yellow bold",
+    "match": "yellow reverse",
+    "strong": "bold",
+}
+"""Roles in a terminal's own sixteen colours, for the themes that leave colours to the terminal."""
+
+
 class Palette:
     """Styles by role for one theme; an unknown or empty role is ordinary text."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
+        self.styles: dict[str, Style] = {}
+        self.selection = Style(reverse=True)
+        ground = variables.get("background", "")
+        if ground and Color.parse(ground).ansi is not None:
+            self.background = Color(0, 0, 0)
+            self.styles = {"": Style.null(), "text": Style.null()} | {
+                role: Style.parse(look) for role, look in ANSI.items()
+            }
+            self.cursor = Style(reverse=True)
+            return
+        self._derive(variables)
+
+    def _derive(self, variables: Mapping[str, str]) -> None:
         self.background = self._parse(variables, "background", Color(0, 0, 0))
         foreground = self._parse(variables, "foreground", self.background.inverse)
         cursor = self._parse(variables, "looptop-cursor", self.background.blend(foreground, 0.14))
-        self.styles: dict[str, Style] = {}
         hardest = max(
             (self.background, cursor, self._parse(variables, "surface", self.background)),
             key=lambda ground: -contrast(foreground, ground),
@@ -87,8 +132,6 @@ class Palette:
             self.styles[role] = Style(color=self.background.blend(foreground, part).rich_color)
         self.styles[""] = self.styles["text"]
         self.cursor = Style(bgcolor=cursor.rich_color)
-        self.cursor_color = cursor
-        self.selection = Style(reverse=True)
 
     @staticmethod
     def _parse(variables: Mapping[str, str], name: str, default: Color) -> Color:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.message import Message
 
 from runtime.text import one_line
@@ -14,6 +16,7 @@ from tui.paint import narration
 from tui.paint.bars import stacked
 from tui.paint.ladder import Rung, cell
 from tui.paint.spans import Line, Span, clean
+from tui.widgets.bars import LineBar
 from tui.widgets.grid import Column, Grid
 from tui.widgets.sheet import Sheet
 
@@ -57,22 +60,61 @@ def ladder_grid() -> Grid[Rung]:
     return Grid(columns, lambda row: str(row.number), id="ladder")
 
 
+class RoundsPane(Vertical):
+    """The rounds' table, and below it all that is known of the round under the cursor."""
+
+    def __init__(self) -> None:
+        super().__init__(id="pane-Rounds")
+        self.grid = rounds_grid()
+        self._note = LineBar(id="round-note")
+
+    def compose(self) -> ComposeResult:
+        """Table and note."""
+        yield self.grid
+        yield self._note
+
+    def show(self, rows: Sequence[RoundRow]) -> None:
+        """Newest first."""
+        self.grid.show(list(reversed(rows)))
+        self._tell()
+
+    def on_grid_moved(self) -> None:
+        """Another round is under the cursor."""
+        self._tell()
+
+    def _tell(self) -> None:
+        row = self.grid.current
+        if row is None:
+            self._note.show([])
+            return
+        spans: list[Span] = [
+            (f" round {row.round}  ", "accent"),
+            (clean(row.model), "model"),
+            ("  " + _note(row)[0], _note(row)[1]),
+        ]
+        if row.predicted_read is not None and row.finished_ms is not None:
+            spans.append((f"  foretold {words.tokens(row.predicted_read)} read", "muted"))
+        if row.ttft_ms is not None:
+            spans.append((f"  first token after {words.duration(row.ttft_ms)}", "muted"))
+        self._note.show(spans)
+
+
 def rounds_grid() -> Grid[RoundRow]:
     """One row per model call: the four kinds of tokens, a bar of where the prompt came from, cost, and what went wrong."""
     columns: list[Column[RoundRow]] = [
         Column("round", 5, lambda row, _: (str(row.round), "text"), align="right"),
         Column("try", 3, lambda row, _: (str(row.attempt), "muted"), align="right", rank=6),
         Column("read", 6, lambda row, _: (words.tokens(row.usage.cache_read), "read"), align="right", rank=1),
-        Column("written", 7, lambda row, _: (words.tokens(row.usage.cache_write), "written"), align="right", rank=1),
+        Column("wrote", 6, lambda row, _: (words.tokens(row.usage.cache_write), "written"), align="right", rank=1),
         Column("fresh", 6, lambda row, _: (words.tokens(row.usage.input), "fresh"), align="right", rank=1),
         Column("out", 6, lambda row, _: (words.tokens(row.usage.output), "text"), align="right", rank=1),
-        Column("prompt", 14, _bar, rank=7),
+        Column("prompt", 10, _bar, rank=4, stretch=True),
         Column("hit", 4, lambda row, _: (words.share(row.usage.cache_share), "text"), align="right"),
-        Column("cost", 8, lambda row, _: (_cost(row), "text"), align="right"),
+        Column("cost", 7, lambda row, _: (_cost(row), "text"), align="right"),
         Column("time", 6, lambda row, _: (_time(row), "muted"), align="right", rank=5),
-        Column("what happened", 20, lambda row, _: _note(row), stretch=True),
+        Column("what happened", 10, lambda row, _: _note(row), stretch=True),
     ]
-    return Grid(columns, lambda row: str(row.round), empty="no model call yet", id="pane-Rounds")
+    return Grid(columns, lambda row: str(row.round), empty="no model call yet", id="rounds")
 
 
 def _bar(row: RoundRow, width: int) -> Line:

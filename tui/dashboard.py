@@ -1,0 +1,48 @@
+"""Opens the dashboard: the app first, the world behind it after the first frame."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tui.backend import Backend
+    from tui.compose import HostSettings, RunRequest
+
+
+def open_dashboard(request: RunRequest | None = None, host: HostSettings | None = None) -> int:
+    """Run the dashboard, with a run to start where one is given; returns the exit code."""
+    from tui.app import LooptopApp
+
+    async def connect() -> Backend:
+        import asyncio
+        from importlib import import_module
+
+        # Loading the engine takes a moment that the screen must not wait for.
+        await asyncio.to_thread(import_module, "tui.desk")
+        from runtime.settings import load_settings
+        from tui.compose import open_cockpit
+        from tui.desk import Desk
+        from tui.places import config_of, home_of
+        from tui.project import ProjectSettings, host_settings
+
+        project = ProjectSettings(os.environ, supervised=True)
+        settings = host or host_settings(load_settings(config_of(os.environ), None, os.environ))
+        exits = AsyncExitStack()
+        cockpit = await exits.enter_async_context(open_cockpit(home_of(os.environ), settings))
+        desk = Desk(cockpit, project)
+        desk.keep(exits)
+        await desk.load()
+        return desk
+
+    async def then(backend: Backend) -> str | None:
+        if request is None:
+            return None
+        from tui.desk import Desk
+
+        assert isinstance(backend, Desk)
+        return await backend.start_request(request)
+
+    app = LooptopApp(connect, then if request is not None else None)
+    return app.run() or 0

@@ -1,0 +1,115 @@
+"""Runs without a screen: progress lines on stderr, the report or one JSON event per line on stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import click
+
+from runtime.commands import Abort
+from runtime.errors import ExitCode
+from runtime.events.base import Event
+from runtime.events.codec import event_to_json
+from runtime.events.loop import RunFinished
+from runtime.events.values import Cause, StopReason
+from runtime.view import RunView, fold
+from tui.compose import Cockpit, HostSettings, RunHandle, RunRequest, open_cockpit
+from tui.places import home_of
+from tui.report import Progress, report
+
+EXIT_CODES = {
+    StopReason.PASSED: ExitCode.OK,
+    StopReason.ALREADY_PASSING: ExitCode.OK,
+    StopReason.CAP_REACHED: ExitCode.NOT_FIXED,
+    StopReason.ROUND_LIMIT: ExitCode.NOT_FIXED,
+    StopReason.GAVE_UP: ExitCode.NOT_FIXED,
+    StopReason.TOKEN_BUDGET: ExitCode.STOPPED,
+    StopReason.COST_BUDGET: ExitCode.STOPPED,
+    StopReason.TIME_BUDGET: ExitCode.STOPPED,
+    StopReason.STOPLOSS: ExitCode.STOPPED,
+    StopReason.ABORTED: ExitCode.ABORTED,
+    StopReason.UNRECOVERABLE: ExitCode.ENVIRONMENT,
+    StopReason.INTERRUPTED: ExitCode.ENVIRONMENT,
+}
+
+
+def exit_code(view: RunView) -> int:
+    """The exit code of a finished run; a pass in which tests were edited, or that could not be delivered, is not a success."""
+    assert view.reason is not None
+    code = EXIT_CODES[view.reason]
+    if view.reason is StopReason.PASSED:
+        if view.attempts and view.attempts[-1].cause is Cause.TESTS_EDITED:
+            return int(ExitCode.NOT_FIXED)
+        if "failed" in view.delivered:
+            return int(ExitCode.ENVIRONMENT)
+    return int(code)
+
+
+class Printer:
+    """Prints a run as it goes."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._progress = Progress()
+        self.view = RunView()
+
+    def __call__(self, event: Event) -> None:
+        """Take an event."""
+        self.view = fold(self.view, event)
+        if self._as_json:
+            click.echo(event_to_json(event))
+            return
+        for line in self._progress.lines(event, self.view):
+            click.echo(line, err=True)
+
+
+def run_headless(request: RunRequest, host: HostSettings, *, as_json: bool, home: Path | None = None) -> int:
+    """Run to the end and return the exit code. Raises LooptopError where the run can't begin."""
+    return asyncio.run(_run(request, host, as_json, home or home_of(os.environ)))
+
+
+async def _run(request: RunRequest, host: HostSettings, as_json: bool, home: Path) -> int:
+    printer = Printer(as_json)
+    async with open_cockpit(home, host) as cockpit:
+        cockpit.bus.subscribe(printer)
+        if request.verify is None:
+            await _name_detected(request, as_json)
+        handle = await cockpit.start(request)
+        await _until_end(cockpit, handle)
+        if not as_json:
+            click.echo(report(printer.view))
+    return exit_code(printer.view)
+
+
+async def _name_detected(request: RunRequest, quiet: bool) -> None:
+    from tui.compose import detected_verify
+
+    for step in await detected_verify(request.repo):
+        if not quiet:
+            click.echo(f"verify: {step.spec.command}  ({step.why})", err=True)
+
+
+async def _until_end(_: Cockpit, handle: RunHandle) -> RunFinished:
+    """Wait for the run's end; the first interrupt aborts it and keeps its work, a second one ends the process."""
+    loop = asyncio.get_running_loop()
+    asked = 0
+
+    def interrupt(name: str) -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            click.echo(f"looptop: {name}: ending the run, its work is kept", err=True)
+            handle.send(Abort(sender=name))
+        elif asked > 2:
+            os._exit(int(ExitCode.ABORTED))
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, interrupt, number.name)
+    try:
+        return await handle.done
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.remove_signal_handler(number)

@@ -1,0 +1,111 @@
+"""From settings to what runs and their host are started with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runtime.catalog.models import DEFAULT_MODEL
+from runtime.events.values import RunSettings, VerifySpec
+from runtime.loop.setup import WorkspaceSettings
+from runtime.models.transport import RetryPolicy
+from runtime.settings import Settings, load_settings
+from runtime.usage import MICROS_PER_DOLLAR
+from runtime.workspace.lend import propose
+from tui.compose import HostSettings
+from tui.places import config_of
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """What the settings say about one repository."""
+
+    settings: Settings
+    verify: tuple[VerifySpec, ...] | None
+    lent: WorkspaceSettings
+    cap: int | None
+    run: RunSettings
+
+
+class ProjectSettings:
+    """Reads the settings of repositories; `supervised`: somebody is there to be asked."""
+
+    def __init__(self, env: Mapping[str, str], *, supervised: bool) -> None:
+        self._env = env
+        self._supervised = supervised
+
+    def of(self, root: Path, options: Mapping[str, object] | None = None) -> Project:
+        """The settings for a repository. Raises UsageError."""
+        settings = load_settings(config_of(self._env), root, self._env, options)
+        return Project(
+            settings,
+            _verify(settings),
+            _lent(settings, root),
+            settings["fix_verify_retry_cap"],
+            self._run(settings),
+        )
+
+    def _run(self, settings: Settings) -> RunSettings:
+        def held(key: str) -> bool:
+            value = settings[key]
+            return self._supervised if value is None else bool(value)
+
+        usd, minutes = settings["budget.usd"], settings["budget.minutes"]
+        return RunSettings(
+            model=settings["model"] or default_model(self._env),
+            budget_tokens=settings["budget.tokens"] or None,
+            budget_micros=round(usd * MICROS_PER_DOLLAR) or None,
+            budget_seconds=minutes * 60 or None,
+            max_rounds=settings["max_rounds"],
+            max_output_tokens=settings["max_output_tokens"],
+            include_dirty=settings["include_dirty"],
+            recovery=settings["recovery"],
+            ttl=settings["ttl"],
+            allow_test_edits=settings["allow_test_edits"],
+            hold_on_cap=held("hold_on_cap"),
+            hold_on_budget=held("hold_on_budget"),
+        )
+
+
+def default_model(env: Mapping[str, str]) -> str:
+    """Claude where a key is set, else the embedded model."""
+    return DEFAULT_MODEL if env.get("ANTHROPIC_API_KEY") else "local"
+
+
+def _verify(settings: Settings) -> tuple[VerifySpec, ...] | None:
+    steps = settings["verify"]
+    if steps is None:
+        return None
+    return tuple(
+        VerifySpec(
+            command=step["command"],
+            name=step.get("name", ""),
+            timeout_s=float(step.get("timeout", VerifySpec.model_fields["timeout_s"].default)),
+            setup=step.get("setup", False),
+        )
+        for step in steps
+    )
+
+
+def _lent(settings: Settings, root: Path) -> WorkspaceSettings:
+    share = settings["workspace.share"]
+    return WorkspaceSettings(
+        share=tuple(share) if share is not None else propose(root),
+        copy=tuple(settings["workspace.copy"]),
+        setup=tuple(settings["workspace.setup"]),
+    )
+
+
+def host_settings(settings: Settings, base_url: str | None = None) -> HostSettings:
+    """What the settings say about all runs of this process."""
+    return HostSettings(
+        caps=settings["caps.defaults"],
+        prices=settings["prices"],
+        transport=RetryPolicy(
+            tries=settings["transport.tries"],
+            max_wait_s=settings["transport.max_wait"],
+            silence_s=settings["transport.silence"],
+        ),
+        base_url=base_url or settings["base_url"],
+    )
