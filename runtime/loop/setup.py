@@ -24,7 +24,7 @@ from runtime.text import one_line, plain
 from runtime.tools.registry import ToolContext
 from runtime.verify.steps import VerifyContext
 from runtime.workspace.clone import Workspace, make_workspace
-from runtime.workspace.lend import editable_installs
+from runtime.workspace.editable import editable_installs
 from runtime.workspace.repository import Repository
 
 SETUP_TIMEOUT_S = 1800.0

@@ -1,19 +1,34 @@
 """Our own record of a workspace's files, in a git folder that the agent's git never touches.
 
-Its trees hold the files' bytes exactly as they lie on disk: no filters, no line-ending conversion, no attributes of the project.
+Its trees hold the files' bytes exactly as they lie on disk: no filters, no line-ending conversion, no attributes of the project;
+a repository inside the workspace (a submodule, or one that the agent began) is recorded by its files, not as a link.
 What the agent does to its own .git (commits, rebases, a broken HEAD, hostile configuration) changes nothing here.
+
+The repository's objects are borrowed for reading only. Whatever is recorded is written here in full, also where the
+repository happens to have it: there it may be garbage, and gone tomorrow.
 """
 
 from __future__ import annotations
 
 import os
-import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from runtime.errors import GitError
 from runtime.events.values import DiffStat
-from runtime.text import plain
+from runtime.text import decode, one_line, storable
+from runtime.workspace.diff import (
+    GITLINK,
+    REGULAR,
+    Change,
+    ChangedFile,
+    FileChange,
+    parse_files,
+    parse_raw,
+    readable,
+    stat_of,
+)
 from runtime.workspace.git import Git
 
 SECRET_FILES = ".env\n.env.*\n!.env.example\n!.env.sample\n!.env.template\n!.env.test\n*.pem\n*.key\n*.p12\nid_rsa\nid_ed25519\n.netrc\n"
@@ -24,18 +39,10 @@ IDENTITY = {
     "GIT_COMMITTER_NAME": "looptop",
     "GIT_COMMITTER_EMAIL": "looptop@localhost",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class FileChange:
-    """One changed path between two trees. Modes as git writes them; an id of zeros is no file."""
-
-    status: str
-    path: str
-    old_mode: str
-    new_mode: str
-    old_id: str
-    new_id: str
+_SEED = ".looptop-seed"
+_NESTING = 8
+_STALE_LOCK_S = 900.0
+_DIFF = ("diff-tree", "-r", "--no-ext-diff", "--no-textconv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +54,12 @@ class Book:
     repo_objects: Path
 
     def git(self) -> Git:
-        """The door to the book with the workspace's files as work tree."""
-        return Git(self.tree, git_dir=self.folder, env=IDENTITY)
+        """The door to the book with the workspace's files as work tree, for reading."""
+        return Git(self.tree, git_dir=self.folder, env=IDENTITY, borrow=(self.repo_objects,))
+
+    def _writer(self, work_tree: Path | None = None) -> Git:
+        """The door for recording: it sees no borrowed objects, so that git writes what it would otherwise find there."""
+        return Git(work_tree or self.tree, git_dir=self.folder, env=IDENTITY)
 
     async def create(self, object_format: str, excludes: str, shallow: bytes | None) -> None:
         """Make the folder; `excludes` are the ignore rules that hold beside the project's own."""
@@ -58,80 +69,143 @@ class Book:
         )
         info = self.folder / "info"
         info.mkdir(exist_ok=True)
-        (info / "exclude").write_text(excludes + SECRET_FILES, encoding="utf-8", errors="surrogateescape")
+        for name, text in (("exclude", excludes + SECRET_FILES), ("plain-exclude", excludes)):
+            (info / name).write_text(text, encoding="utf-8", errors="surrogateescape")
         (info / "attributes").write_text(_NO_ATTRIBUTES)
-        (self.folder / "objects" / "info").mkdir(exist_ok=True)
-        (self.folder / "objects" / "info" / "alternates").write_text(f"{self.repo_objects}\n")
         if shallow is not None:
             (self.folder / "shallow").write_bytes(shallow)
 
     async def exclude(self, paths: tuple[str, ...]) -> None:
         """Leave these paths out of every snapshot."""
-        with (self.folder / "info" / "exclude").open("a", encoding="utf-8", errors="surrogateescape") as file:
-            file.writelines(f"/{path.strip('/')}\n" for path in paths)
+        for name in ("exclude", "plain-exclude"):
+            with (self.folder / "info" / name).open("a", encoding="utf-8", errors="surrogateescape") as file:
+                file.writelines(f"{pattern_for(path)}\n" for path in paths)
 
     async def snapshot(self, work_tree: Path | None = None) -> str:
         """Take every file that isn't ignored into a tree and return its id. Files known at the start stay, ignored or not."""
-        git = Git(work_tree or self.tree, git_dir=self.folder, env=IDENTITY)
+        git = self._writer(work_tree)
+        self._drop_stale_lock()
+        await git.call("update-index", "-q", "--refresh", timeout_s=600)
+        await self._enter_nested(git)
         done = await git.call("add", "-A", "--ignore-errors", ".", timeout_s=600)
-        if done.timed_out or (done.exit_code != 0 and not await self._index_usable(git)):
-            raise GitError(
-                f"The files of {git.work_tree} could not be recorded: {plain(done.stderr.decode(errors='replace'))[:300]}"
-            )
-        return await git.run("write-tree")
+        # With 1 git has recorded all but what it could not read.
+        if done.timed_out or done.exit_code not in {0, 1}:
+            said = [line for line in decode(done.stderr).splitlines() if line.startswith(("error:", "fatal:"))]
+            why = "it took longer than 600 s" if done.timed_out else one_line(said[0] if said else "no message", 300)
+            raise GitError(f"The files of {git.work_tree} could not be recorded: {why}.")
+        await self._drop_links(git)
+        return await git.run("write-tree", "--missing-ok")
 
-    async def _index_usable(self, git: Git) -> bool:
-        return await git.ask("write-tree") is not None
+    async def _enter_nested(self, git: Git) -> None:
+        """Make git record the files of repositories inside the workspace.
+
+        It would record a link in their place and run `git status` inside, under their own configuration. With an entry
+        below their folder git takes it for an ordinary one; the entry itself is gone after the next `add`.
+        """
+        known: set[str] = set()
+        for _ in range(_NESTING):
+            listed = await git.raw("ls-files", "-z", "-o", "--exclude-standard", timeout_s=600)
+            nested = {path for path in os.fsdecode(listed).split("\0") if path.endswith("/")} - known
+            if not nested:
+                return
+            known |= nested
+            await self.know(b"".join(os.fsencode(f"{path}{_SEED}\0") for path in sorted(nested)))
+
+    async def _drop_links(self, git: Git) -> None:
+        listed = os.fsdecode(await git.raw("ls-files", "-z", "-s")).split("\0")
+        links = [entry.partition("\t")[2] for entry in listed if entry.startswith(GITLINK)]
+        if links:
+            gone = "".join(f"{path}\0" for path in links)
+            await git.run("update-index", "--force-remove", "-z", "--stdin", stdin=os.fsencode(gone))
+
+    def _drop_stale_lock(self) -> None:
+        """Remove the lock of a git that died with its machine: nobody else writes here, and no call lasts so long."""
+        lock = self.folder / "index.lock"
+        try:
+            if time.time() - lock.stat().st_mtime > _STALE_LOCK_S:
+                lock.unlink()
+        except OSError:
+            return
+
+    async def withheld(self) -> tuple[str, ...]:
+        """New files that the project doesn't ignore but the last snapshot lacks: they look like secrets, or can't be read."""
+        listed = await self._writer().raw(
+            *("ls-files", "-z", "-o", "--exclude-per-directory=.gitignore"),
+            f"--exclude-from={self.folder / 'info' / 'plain-exclude'}",
+        )
+        paths = (path for path in os.fsdecode(listed).split("\0") if path and not path.endswith("/"))
+        return tuple(one_line(path) for path in paths)
 
     async def load(self, tree_ish: str) -> None:
         """Start the index from a tree, so that its files are known."""
         await self.git().run("read-tree", tree_ish)
+        await self._drop_links(self._writer())
+
+    async def know(self, paths: bytes) -> None:
+        """Make new files known, ignored or not; paths ended by NUL. Their content is taken by the next snapshot."""
+        git = self._writer()
+        empty = os.fsencode(await git.run("hash-object", "--stdin"))
+        entries = [b"%s %s\t%s\0" % (REGULAR.encode(), empty, path) for path in paths.split(b"\0") if path]
+        await git.run("update-index", "-z", "--add", "--index-info", stdin=b"".join(entries))
+
+    async def skip(self, paths: bytes) -> None:
+        """Leave known files as they are, there or not; paths ended by NUL."""
+        await self._writer().call("update-index", "-z", "--skip-worktree", "--stdin", stdin=paths)
+
+    async def write(self, tree: str) -> None:
+        """Put the files of a tree into the workspace; files of the index that it doesn't have are removed, ignored ones stay."""
+        await self.git().run("read-tree", "--reset", "-u", tree, timeout_s=600)
 
     async def reset_to(self, tree: str) -> None:
         """Put the workspace's files back to a tree; ignored files stay."""
         await self.snapshot()
-        await self.git().run("read-tree", "--reset", "-u", tree, timeout_s=600)
+        await self.write(tree)
 
     async def keep(self, name: str, tree: str, message: str, parents: tuple[str, ...] = ()) -> str:
         """Keep a tree under a ref of the book as a commit; returns the commit."""
         args = [part for parent in parents for part in ("-p", parent)]
-        commit = await self.git().run("commit-tree", tree, *args, "-m", message)
+        text = storable(message).encode()
+        commit = await self.git().run("commit-tree", tree, *args, "-F", "-", stdin=text)
         await self.git().run("update-ref", f"refs/looptop/{name}", commit)
         return commit
 
+    async def tree_of(self, name: str) -> str | None:
+        """The tree kept under a name, if there is one."""
+        return await self.git().ask("rev-parse", "--verify", "-q", f"refs/looptop/{name}^{{tree}}")
+
     async def changes(self, old: str, new: str) -> list[FileChange]:
         """Changed paths between two trees, without rename detection."""
-        raw = await self.git().raw("diff-tree", "-r", "-z", "--no-renames", "--raw", "--full-index", old, new)
-        parts = os.fsdecode(raw).split("\0")
-        found = []
-        for head, path in zip(parts[0::2], parts[1::2], strict=False):
-            old_mode, new_mode, old_id, new_id, status = head.removeprefix(":").split(" ")
-            found.append(FileChange(status, path, old_mode, new_mode, old_id, new_id))
-        return found
+        return parse_raw(await self.git().raw(*_DIFF, "-z", "--no-renames", "--raw", "--full-index", old, new))
+
+    async def change(self, old: str, new: str) -> Change:
+        """The whole change between two trees, renames paired, for the reader."""
+        files = await self._files(old, new)
+        return Change(files, await self.diff(old, new), stat_of(files))
+
+    async def _files(self, old: str, new: str) -> tuple[ChangedFile, ...]:
+        raw = await self.git().raw(*_DIFF, "-M", "-z", "--raw", old, new)
+        return parse_files(raw, await self.git().raw(*_DIFF, "-M", "-z", "--numstat", old, new))
 
     async def diff(self, old: str, new: str) -> str:
         """The unified difference of two trees, renames detected, made safe to show."""
-        raw = await self.git().raw("diff-tree", "-r", "-p", "-M", "--no-ext-diff", "--no-textconv", old, new)
-        return plain(os.fsdecode(raw))
+        return readable(await self.git().raw(*_DIFF, "-p", "-M", old, new))
+
+    async def patch(self, old: str, new: str) -> bytes:
+        """The difference as a patch that `git apply` takes, binary files included; not safe to show."""
+        return await self.git().raw(*_DIFF, "-p", "-M", "--binary", "--full-index", old, new)
 
     async def stat(self, old: str, new: str) -> DiffStat:
         """Files and lines changed between two trees."""
-        raw = await self.git().run("diff-tree", "-r", "-M", "--numstat", "--no-ext-diff", "--no-textconv", old, new)
-        files = added = removed = binary = 0
-        for line in raw.splitlines():
-            found = re.match(r"(\d+|-)\t(\d+|-)\t", line)
-            if not found:
-                continue
-            files += 1
-            if found.group(1) == "-":
-                binary += 1
-            else:
-                added += int(found.group(1))
-                removed += int(found.group(2))
-        return DiffStat(files=files, added=added, removed=removed, binary=binary)
+        return stat_of(await self._files(old, new))
 
     async def blob(self, object_id: str) -> bytes:
         """A file's bytes by its id; empty for no file."""
         if set(object_id) == {"0"}:
             return b""
         return await self.git().raw("cat-file", "blob", object_id)
+
+
+def pattern_for(path: str) -> str:
+    """The ignore pattern that matches one path and nothing else."""
+    text = "".join(f"\\{char}" if char in "\\*?[" else char for char in path.strip("/"))
+    return "/" + (f"{text[:-1]}\\ " if text.endswith(" ") else text)

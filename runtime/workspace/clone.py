@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runtime.errors import EnvironmentFault, GitError
-from runtime.workspace.book import IDENTITY, Book
-from runtime.workspace.git import Git, git_version
+from runtime.workspace.book import IDENTITY, Book, pattern_for
+from runtime.workspace.git import Git, git_version, quoted
 from runtime.workspace.lend import Lent, lend
 from runtime.workspace.repository import Repository
 from runtime.workspace.submodules import bring_lfs, bring_submodules
@@ -23,6 +23,11 @@ from runtime.workspace.submodules import bring_lfs, bring_submodules
 def keep_ref(run_id: str) -> str:
     """The ref in the supervisor's repository that keeps a run's objects, and at its end its change."""
     return f"refs/looptop/{run_id}"
+
+
+def start_subject(run_id: str) -> str:
+    """The message of the commit that holds a run's first tree."""
+    return f"start of {run_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +77,12 @@ async def make_workspace(
     await git_version()
     if folder.exists():
         raise GitError(f"The workspace folder {folder} exists already.")
+    if await repository.git().ask("rev-parse", "--verify", "-q", keep_ref(run_id)):
+        raise GitError(f"{repository.root} keeps work of a run {run_id} already, under {keep_ref(run_id)}.")
     try:
-        (folder / "tree").mkdir(parents=True, mode=0o700)
-        (folder / "scratch").mkdir(mode=0o700)
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for place in (folder, folder / "tree", folder / "scratch"):
+            place.mkdir(mode=0o700)
         return await _fill(repository, folder, run_id, include_dirty, share, copy)
     except OSError as error:
         await _undo(repository, folder, run_id)
@@ -85,8 +93,9 @@ async def make_workspace(
 
 
 async def _undo(repository: Repository, folder: Path, run_id: str) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    await repository.git().ask("update-ref", "-d", keep_ref(run_id))
+    await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    # Only what was put there: a ref that holds anything else is somebody's work.
+    await repository.git().ask("update-ref", "-d", keep_ref(run_id), repository.head)
 
 
 async def _fill(
@@ -101,89 +110,149 @@ async def _fill(
     book = book_of(folder, repository.objects)
     shallow_file = repository.common / "shallow"
     shallow = shallow_file.read_bytes() if shallow_file.is_file() else None
-    excludes = await _excludes(repository)
-    await repository.git().run("update-ref", keep_ref(run_id), repository.head)
+    excludes = await _excludes(repository, folder)
+    await repository.git().run("update-ref", keep_ref(run_id), repository.head, "")
     await book.create(repository.object_format, excludes, shallow)
-    await _own_git(repository, tree, branch, shallow, excludes)
-    notes: list[str] = []
-    if include_dirty:
-        await _take_dirty(repository, book)
-    notes += await bring_submodules(repository, tree)
-    notes += await bring_lfs(repository, tree)
-    await book.load(repository.head)
-    start = await book.snapshot()
-    lent = lend(repository.root, tree, share, copy)
+    await own_git(repository, tree, branch, excludes)
+    await Git(tree).run("reset", "-q", "--hard", repository.head, timeout_s=600)
+    notes = [*await bring_submodules(repository, tree), *await bring_lfs(repository, tree)]
+    base = await _take_dirty(repository, book) if include_dirty else repository.head
+    await book.load(base)
+    lent = await asyncio.to_thread(lend, repository.root, tree, share, copy)
     await book.exclude(lent.paths)
+    (folder / "excludes").write_bytes((book.folder / "info" / "plain-exclude").read_bytes())
     _exclude_in(tree, lent.paths)
-    commit = await book.keep("start", start, f"start of {run_id}", (repository.head,))
+    start = await book.snapshot()
+    commit = await book.keep("start", start, start_subject(run_id), (repository.head,))
     await book.git().run("update-ref", "refs/heads/start", commit)
     return Workspace(run_id, folder, repository, start, branch, lent, (*notes, *lent.notes))
 
 
-async def _excludes(repository: Repository) -> str:
+async def open_workspace(repository: Repository, folder: Path, run_id: str, lent: Lent | None = None) -> Workspace:
+    """A workspace that was made before, from what lies in its folder. Raises GitError where that isn't whole."""
+    book = book_of(folder, repository.objects)
+    start = await book.tree_of("start") if book.folder.is_dir() and book.tree.is_dir() else None
+    if start is None:
+        raise GitError(f"The workspace {folder} is gone or isn't whole.")
+    base = await book.git().run("rev-parse", "refs/looptop/start^1")
+    return Workspace(run_id, folder, replace(repository, head=base), start, f"looptop/{run_id}", lent or Lent())
+
+
+async def reset_workspace(workspace: Workspace, keep_as: str = "") -> str:
+    """Put files and git of a workspace back to the run's start; returns the tree that was there, kept as `keep_as` if named.
+
+    What git ignores stays. The agent's own commits and branches go, what they changed is in the tree that is kept.
+    """
+    book = workspace.book
+    tried = await book.snapshot()
+    if keep_as:
+        start = await book.git().run("rev-parse", "refs/looptop/start")
+        await book.keep(keep_as, tried, f"{keep_as} of {workspace.run_id}", (start,))
+    await book.write(workspace.start_tree)
+    # Built beside the workspace and moved in: the git that the agent left behind is never asked.
+    fresh = workspace.scratch / "fresh-git"
+    await asyncio.to_thread(shutil.rmtree, fresh, ignore_errors=True)
+    fresh.mkdir()
+    excludes = (workspace.folder / "excludes").read_text(encoding="utf-8", errors="surrogateescape")
+    await own_git(workspace.repository, fresh, workspace.branch, excludes)
+    await Git(fresh).run("read-tree", workspace.repository.head)
+    await asyncio.to_thread(_replace_git, workspace.tree / ".git", fresh / ".git")
+    fresh.rmdir()
+    return tried
+
+
+def _replace_git(old: Path, new: Path) -> None:
+    if old.is_symlink() or old.is_file():
+        old.unlink()
+    else:
+        shutil.rmtree(old, ignore_errors=True)
+    new.rename(old)
+
+
+async def _excludes(repository: Repository, folder: Path) -> str:
     """Ignore rules that are not in the work tree: the repository's own and the supervisor's global ones."""
     files = (repository.common / "info" / "exclude", await _global_excludes(repository))
     found = [path.read_text(encoding="utf-8", errors="surrogateescape") for path in files if path and path.is_file()]
+    if folder.is_relative_to(repository.root):
+        found.append(pattern_for(str(folder.parent.relative_to(repository.root))))
     return "\n".join(found) + "\n"
 
 
 async def _global_excludes(repository: Repository) -> Path | None:
-    home = Path(os.environ.get("HOME", "/nonexistent"))
-    asked = Git(repository.root, env={"GIT_CONFIG_GLOBAL": str(home / ".gitconfig")})
-    named = await asked.ask("config", "--path", "core.excludesFile")
+    named = await _told_by_user(repository, "core.excludesFile", "--type=path")
     if named:
-        return Path(named)
-    config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
-    return config / "git" / "ignore"
+        return repository.root / named
+    home = Path(os.environ.get("HOME", "/nonexistent"))
+    return Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "ignore"
 
 
-async def _own_git(repository: Repository, tree: Path, branch: str, shallow: bytes | None, excludes: str) -> None:
-    """The workspace's own .git, with the original's objects borrowed and its branches and tags in sight."""
+async def _told_by_user(repository: Repository, name: str, *options: str) -> str | None:
+    """A setting as the supervisor's own git would see it, without what we set on the command line."""
+    asked = Git(repository.root, user_config=True)
+    listed = await asked.ask("config", "-z", "--show-scope", *options, "--get-all", name)
+    fields = (listed or "").split("\0")
+    values = [value for scope, value in zip(fields[0::2], fields[1::2], strict=False) if scope != "command"]
+    return values[-1] if values else None
+
+
+async def own_git(repository: Repository, tree: Path, branch: str, excludes: str) -> None:
+    """A fresh .git for the workspace, with the original's objects borrowed and its branches and tags in sight."""
     git = Git(tree)
     await git.run("init", "-q", "--template=", f"--object-format={repository.object_format}", "-b", branch)
     own = tree / ".git"
     (own / "objects" / "info").mkdir(parents=True, exist_ok=True)
-    (own / "objects" / "info" / "alternates").write_text(f"{repository.objects}\n")
+    (own / "objects" / "info" / "alternates").write_text(f"{quoted(repository.objects)}\n")
     (own / "info").mkdir(exist_ok=True)
     (own / "info" / "exclude").write_text(excludes, encoding="utf-8", errors="surrogateescape")
-    if shallow is not None:
-        (own / "shallow").write_bytes(shallow)
-    refs = await repository.git().run(
+    if (repository.common / "shallow").is_file():
+        shutil.copyfile(repository.common / "shallow", own / "shallow")
+    listed = await repository.git().run(
         "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags", "refs/remotes"
     )
-    lines = [f"create refs/heads/{branch} {repository.head}"]
-    for line in refs.splitlines():
-        object_id, _, name = line.partition(" ")
-        if name.startswith("refs/heads/"):
-            name = f"refs/remotes/origin/{name.removeprefix('refs/heads/')}"
-        elif name.startswith("refs/remotes/"):
-            continue
-        lines.append(f"create {name} {object_id}")
-    await git.run("update-ref", "--stdin", stdin=os.fsencode("\n".join(lines) + "\n"))
-    await git.run("reset", "-q", "--hard", repository.head, timeout_s=600)
+    (own / "packed-refs").write_bytes(os.fsencode("".join(_borrowed_refs(listed))))
+    await git.run("update-ref", f"refs/heads/{branch}", repository.head)
     name, email = await identity(repository)
     await git.run("config", "user.name", name)
     await git.run("config", "user.email", email)
 
 
+def _borrowed_refs(listed: str) -> list[str]:
+    """Lines of a packed-refs file: tags as they are, the supervisor's branches as those of a remote."""
+    lines = []
+    for line in listed.splitlines():
+        object_id, _, name = line.partition(" ")
+        if name.startswith("refs/heads/"):
+            lines.append(f"{object_id} refs/remotes/origin/{name.removeprefix('refs/heads/')}\n")
+        elif name.startswith("refs/tags/"):
+            lines.append(f"{object_id} {name}\n")
+    return lines
+
+
 async def identity(repository: Repository) -> tuple[str, str]:
     """The supervisor's name and address for commits, or looptop's where there are none."""
-    home = os.environ.get("HOME", "/nonexistent")
-    asked = Git(repository.root, env={"GIT_CONFIG_GLOBAL": str(Path(home) / ".gitconfig")})
-    name = await asked.ask("config", "user.name")
-    email = await asked.ask("config", "user.email")
+    name = os.environ.get("GIT_AUTHOR_NAME") or await _told_by_user(repository, "user.name")
+    email = os.environ.get("GIT_AUTHOR_EMAIL") or await _told_by_user(repository, "user.email")
     return name or IDENTITY["GIT_AUTHOR_NAME"], email or IDENTITY["GIT_AUTHOR_EMAIL"]
 
 
-async def _take_dirty(repository: Repository, book: Book) -> None:
-    """Put the supervisor's uncommitted changes into the workspace: edited, new, deleted files; their index stays untouched."""
-    await book.load(repository.head)
+async def _take_dirty(repository: Repository, book: Book) -> str:
+    """Put the supervisor's uncommitted changes into the workspace: edited, new, deleted files; returns their tree.
+
+    Their index stays untouched. What it has staged is known, ignored or not; what a sparse checkout leaves out isn't gone.
+    """
+    git, head = repository.git(), repository.head
+    await book.load(head)
+    added = await git.raw("diff-index", "--cached", "--name-only", "-z", "--no-renames", "--diff-filter=A", head, "--")
+    await book.know(added)
+    listed = (await git.raw("ls-files", "-z", "-v")).split(b"\0")
+    await book.skip(b"".join(entry[2:] + b"\0" for entry in listed if entry[:1] in {b"S", b"s"}))
     dirty = await book.snapshot(repository.root)
     await book.load(repository.head)
     await book.snapshot()
-    await book.git().run("read-tree", "--reset", "-u", dirty, timeout_s=600)
+    await book.write(dirty)
+    return dirty
 
 
 def _exclude_in(tree: Path, paths: tuple[str, ...]) -> None:
     with (tree / ".git" / "info" / "exclude").open("a", encoding="utf-8", errors="surrogateescape") as file:
-        file.writelines(f"/{path.strip('/')}\n" for path in paths)
+        file.writelines(f"{pattern_for(path)}\n" for path in paths)

@@ -15,7 +15,8 @@ from runtime.errors import EnvironmentFault, GitError
 from runtime.process.capture import Captured, capture
 from runtime.text import decode, one_line
 
-MINIMUM_VERSION = (2, 30)
+MINIMUM_VERSION = (2, 32)
+"""The first that can be told to leave the user's configuration out (GIT_CONFIG_GLOBAL)."""
 LOCK_WAIT_S = 8.0
 _SETTINGS = (
     "core.hooksPath=/dev/null",
@@ -25,6 +26,8 @@ _SETTINGS = (
     "core.editor=false",
     "core.quotePath=false",
     "core.autocrlf=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
     "core.sshCommand=false",
     "core.askPass=false",
     "credential.helper=",
@@ -46,19 +49,27 @@ _SETTINGS = (
     "safe.directory=*",
     "submodule.recurse=false",
     "index.sparse=false",
+    "init.defaultRefFormat=files",
 )
-_LOCK = re.compile(r"Unable to create '([^']+\.lock)'|cannot lock ref|could not lock config file (\S+)")
+_LOCK = re.compile(r"Unable to create '([^']+\.lock)': File exists|could not lock config file (\S+): File exists")
 
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """git for one work tree, or with `git_dir` for a work tree whose own .git is never looked at."""
+    """git for one work tree, or with `git_dir` for a work tree whose own .git is never looked at.
+
+    Of a folder's own .git only what the supervisor or looptop wrote may be trusted: never call it with an agent's .git.
+    """
 
     work_tree: Path
     git_dir: Path | None = None
     index: Path | None = None
     extra: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    borrow: tuple[Path, ...] = ()
+    """Objects folders that may be read from beside the repository's own."""
+    user_config: bool = False
+    """Let the user's and the system's configuration be read; for asking what they say, for nothing else."""
 
     def _argv(self, args: tuple[str, ...]) -> list[str]:
         argv = ["git"]
@@ -71,15 +82,19 @@ class Git:
     def _env(self) -> dict[str, str]:
         env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         env |= {
-            "GIT_CONFIG_GLOBAL": "/dev/null",
-            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_ATTR_NOSYSTEM": "1",
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_NO_REPLACE_OBJECTS": "1",
             "GIT_LITERAL_PATHSPECS": "1",
+            "GIT_NO_LAZY_FETCH": "1",
             "GIT_EDITOR": "false",
             "LC_ALL": "C",
         }
+        if not self.user_config:
+            env |= {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+        if self.borrow:
+            env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = ":".join(map(quoted, self.borrow))
         if self.index is not None:
             env["GIT_INDEX_FILE"] = str(self.index)
         return env | dict(self.env)
@@ -102,7 +117,7 @@ class Git:
     def _missing(self, error: FileNotFoundError) -> EnvironmentFault:
         if not self.work_tree.is_dir():
             return GitError(f"The folder {self.work_tree} does not exist.")
-        return EnvironmentFault("git was not found on PATH.", "Install git 2.30 or newer.")
+        return EnvironmentFault("git was not found on PATH.", f"Install git {_dotted(MINIMUM_VERSION)} or newer.")
 
     async def raw(self, *args: str, stdin: bytes = b"", timeout_s: float = 120.0) -> bytes:
         """A command's output. Raises GitError with git's own words."""
@@ -123,11 +138,24 @@ class Git:
         return os.fsdecode(done.stdout).rstrip("\n") if done.exit_code == 0 else None
 
 
+def quoted(path: Path) -> str:
+    """A path as git reads it in lists of objects folders, quoted where it must be."""
+    text = str(path)
+    if not re.search(r'[:"#\n\\]', text):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
+
+
 def _words(args: tuple[str, ...], stderr: str, folder: Path) -> str:
     """A failed call in one sentence; of a lock, its age."""
     lock = _LOCK.search(stderr)
-    if lock and lock.group(1):
-        path = Path(lock.group(1))
+    if lock:
+        path = folder / (lock.group(1) or f"{lock.group(2)}.lock")
         try:
             age = f"{time.time() - path.stat().st_mtime:.0f} s old"
         except OSError:
@@ -144,6 +172,7 @@ async def git_version() -> tuple[int, ...]:
     found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
     version = tuple(int(part) for part in found.groups() if part) if found else (0,)
     if version < MINIMUM_VERSION:
-        wanted = ".".join(map(str, MINIMUM_VERSION))
-        raise EnvironmentFault(f"git {'.'.join(map(str, version))} is too old.", f"Install git {wanted} or newer.")
+        raise EnvironmentFault(
+            f"git {_dotted(version)} is too old.", f"Install git {_dotted(MINIMUM_VERSION)} or newer."
+        )
     return version

@@ -1,9 +1,7 @@
-"""What git ignores but verify needs: lent by link, copied, and the check for installs that point at the real tree."""
+"""What git ignores but verify needs: lent by link, or copied."""
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +46,7 @@ def lend(root: Path, tree: Path, share: tuple[str, ...], copy: tuple[str, ...]) 
         if not source.exists():
             notes.append(f"workspace.share: {one_line(name)} is not there")
         elif not target.exists() and not target.is_symlink():
-            target.parent.mkdir(parents=True, exist_ok=True)
+            _make_parents(tree, target, "workspace.share")
             target.symlink_to(source)
             shared.append(name)
     for name in dict.fromkeys(copy):
@@ -56,56 +54,34 @@ def lend(root: Path, tree: Path, share: tuple[str, ...], copy: tuple[str, ...]) 
         if not source.exists():
             notes.append(f"workspace.copy: {one_line(name)} is not there")
             continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
-        else:
-            shutil.copy2(source, target)
+        _make_parents(tree, target, "workspace.copy")
+        _copy(source, target)
         copied.append(name)
     if shared:
         notes.append(f"lent without write protection (no sandbox): {', '.join(map(one_line, shared))}")
     return Lent(tuple(shared), tuple(copied), tuple(notes))
 
 
-def editable_installs(root: Path, environments: tuple[Path, ...]) -> list[str]:
-    """Packages that a virtual environment installs from the real tree, by name.
-
-    Without a mount at the repository's path, tests would import these and judge the wrong code.
-    """
-    root = root.resolve()
-    found: set[str] = set()
-    for environment in environments:
-        for site in environment.glob("lib/python*/site-packages"):
-            found |= _by_metadata(site, root) | _by_path_files(site, root)
-    return sorted(found)
+def _make_parents(tree: Path, target: Path, key: str) -> None:
+    """Make the folders above a lent path; a link among them could lead out of the workspace."""
+    for parent in reversed(list(target.relative_to(tree).parents)[:-1]):
+        if (tree / parent).is_symlink():
+            raise UsageError(
+                f"{key} has {str(target.relative_to(tree))!r}, which lies behind the link {str(parent)!r}."
+            )
+    target.parent.mkdir(parents=True, exist_ok=True)
 
 
-def _by_metadata(site: Path, root: Path) -> set[str]:
-    found = set()
-    for file in site.glob("*.dist-info/direct_url.json"):
-        try:
-            data = json.loads(file.read_text())
-        except (OSError, ValueError):
-            continue
-        url = str(data.get("url", "")) if isinstance(data, dict) else ""
-        info = data.get("dir_info") if isinstance(data, dict) else None
-        if isinstance(info, dict) and info.get("editable") and _points_into(url.removeprefix("file://"), root):
-            found.add(file.parent.name.partition("-")[0])
-    return found
+def _copy(source: Path, target: Path) -> None:
+    if target.is_symlink() or target.is_file():
+        target.unlink()
+    if source.is_dir():
+        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True, ignore=_special_files)
+    else:
+        shutil.copy2(source, target)
 
 
-def _by_path_files(site: Path, root: Path) -> set[str]:
-    found = set()
-    for file in site.glob("*.pth"):
-        try:
-            lines = file.read_text(errors="replace").splitlines()
-        except OSError:
-            continue
-        if any(line.startswith("/") and _points_into(line.strip(), root) for line in lines):
-            found.add(re.sub(r"^__editable__\.|-[\d.]+$", "", file.stem))
-    return found
-
-
-def _points_into(text: str, root: Path) -> bool:
-    path = Path(text)
-    return path == root or root in path.parents
+def _special_files(folder: str, names: list[str]) -> list[str]:
+    """Sockets, pipes and devices: nothing to copy."""
+    places = {name: Path(folder, name) for name in names}
+    return [n for n, p in places.items() if not (p.is_symlink() or p.is_file() or p.is_dir())]

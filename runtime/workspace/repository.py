@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runtime.errors import EnvironmentFault, GitError, UsageError
-from runtime.workspace.git import Git
+from runtime.text import decode
+from runtime.workspace.git import Git, git_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,16 @@ async def open_repository(path: Path) -> Repository:
         raise UsageError(f"There is no folder {path}.", "Give the path of a git repository with --repo.") from None
     if not path.is_dir():
         raise UsageError(f"{path} is not a folder.", "Give the path of a git repository with --repo.")
+    await git_version()
     git = Git(path)
-    bare = await git.ask("rev-parse", "--is-bare-repository")
-    if bare is None:
+    asked = await git.call("rev-parse", "--is-bare-repository")
+    bare = decode(asked.stdout).strip()
+    if asked.exit_code != 0:
+        if b"dubious ownership" in asked.stderr:
+            raise EnvironmentFault(
+                f"git refuses {path}, because another user owns it.",
+                "Update git to 2.38, or change the folder's owner.",
+            )
         raise EnvironmentFault(
             f"{path} is not in a git repository.", "Run `git init` and commit, or give another --repo."
         )
