@@ -8,7 +8,7 @@ import pytest
 
 from runtime.workspace.clone import Workspace, make_workspace
 from runtime.workspace.repository import open_repository
-from support.repositories import MakeWorkspace, make_repository
+from support.git_fixtures import MakeWorkspace, make_repository
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 
 from runtime.workspace.clone import Workspace
 from runtime.workspace.diff import readable
-from support.repositories import MakeWorkspace, git, make_repository, write
+from support.git_fixtures import MakeWorkspace, git, make_repository, write
 
 BINARY = bytes(range(256)) * 20
 

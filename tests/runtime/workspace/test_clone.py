@@ -18,7 +18,7 @@ from runtime.workspace import clone
 from runtime.workspace.clone import make_workspace, open_workspace, reset_workspace
 from runtime.workspace.deliver import apply_change
 from runtime.workspace.repository import open_repository
-from support.repositories import MakeWorkspace, fingerprint, git, make_repository, write
+from support.git_fixtures import MakeWorkspace, fingerprint, git, make_repository, write
 
 
 async def test_a_workspace_has_the_files_of_head_and_a_git_of_its_own(make: MakeWorkspace, repo: Path) -> None:
