@@ -118,7 +118,7 @@ def _verify(setting: Setting, value: Any, where: str) -> list[dict[str, Any]]:
         value = [{"command": value}]
     if not isinstance(value, list) or not value:
         raise _wrong(setting, value, where, "a list of [[verify]] tables")
-    kinds = {"command": str, "name": str, "timeout": (int, float), "setup": bool}
+    kinds: dict[str, type | tuple[type, ...]] = {"command": str, "name": str, "timeout": (int, float), "setup": bool}
     for step in value:
         if not isinstance(step, dict) or not isinstance(step.get("command"), str) or not step["command"].strip():
             raise UsageError(f"{where}: a [[verify]] step has no command.", 'Write command = "python -m pytest -q".')

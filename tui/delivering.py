@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -13,45 +12,29 @@ from runtime.loop.finishing import deliver_change
 from runtime.loop.setup import workspace_of
 from runtime.text import one_line
 from runtime.view import RunView
-from runtime.workspace.clone import Workspace, book_of, keep_ref
-from runtime.workspace.discard import discard_workspace
-from runtime.workspace.lend import Lent
+from runtime.workspace.clone import open_workspace
+from runtime.workspace.deliver import Kept, kept_change
+from runtime.workspace.discard import discard_workspace, holdings
 from runtime.workspace.repository import Repository, open_repository
 from store.store import Store
 
 How = Literal["apply", "branch", "discard"]
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A run's workspace found again, and the tree that holds its change."""
-
-    workspace: Workspace
-    tree: str
-
-
-async def find_workspace(home: Path, view: RunView) -> Kept:
-    """Open the workspace of a run. Raises LooptopError where it, or its repository, is gone."""
+async def find_change(home: Path, view: RunView) -> tuple[Repository, Kept]:
+    """A run's change: in its workspace, or where that is gone as the repository keeps it. Raises LooptopError."""
     repository = await open_repository(Path(view.repo))
     folder = workspace_of(home, view.run)
-    book = book_of(folder, repository.objects)
-    if not book.folder.is_dir():
-        gone = "was discarded" if view.delivered == "discarded" else f"is gone from {folder}"
-        raise EnvironmentFault(f"The workspace of run {view.run} {gone}.", await _where_kept(repository, view.run))
-    start = await book.git().run("rev-parse", "refs/looptop/start^{tree}")
-    workspace = Workspace(view.run, folder, repository, start, view.branch, Lent())
-    result = await book.git().ask("rev-parse", "refs/looptop/result^{tree}")
-    return Kept(workspace, result or await book.snapshot())
-
-
-async def _where_kept(repository: Repository, run: str) -> str:
-    found = await repository.git().ask("rev-parse", "-q", "--verify", keep_ref(run))
-    return f"Its change is still in the repository: git show {keep_ref(run)}" if found else ""
-
-
-def _settled(view: RunView) -> None:
-    if not view.finished:
-        raise UsageError(f"Run {view.run} is still going on.", "Wait for its end, or abort it first.")
+    if (folder / "book.git").is_dir():
+        workspace = await open_workspace(repository, folder, view.run)
+        result = await workspace.book.tree_of("result") if view.finished else None
+        end = result or await workspace.book.snapshot()
+        return repository, Kept(workspace.book, workspace.start_tree, end, workspace.repository.head)
+    kept = await kept_change(repository, view.run)
+    if kept is None:
+        gone = "it was discarded" if view.delivered == "discarded" else "its workspace is gone"
+        raise UsageError(f"Run {view.run} has no change: it changed nothing, or {gone}.")
+    return repository, kept
 
 
 async def deliver_run(
@@ -59,28 +42,26 @@ async def deliver_run(
 ) -> str:
     """Do it, record it, and say what was done. Raises LooptopError; conflicts are told by path and nothing is written then.
 
-    What exists nowhere else is discarded only where the supervisor `agreed`; the error lists it.
+    A discard that would lose work needs to be `agreed` to; else its list is raised as UsageError.
     """
     view = await store.history.view(run)
-    _settled(view)
+    if not view.finished:
+        raise UsageError(f"Run {view.run} is still going on.", "Wait for its end, or abort it first.")
     if how == "discard":
         return await _discard(store, home, view, agreed)
     if how == "branch" and not branch:
         raise UsageError("A branch needs a name.")
-    kept = await find_workspace(home, view)
-    if kept.tree == kept.workspace.start_tree:
+    repository, change = await find_change(home, view)
+    if change.end == change.start:
         raise UsageError(f"Run {run} changed nothing.")
-    done = await deliver_change(kept.workspace, kept.tree, how, branch or "", view.task)
+    done = await deliver_change(change, repository, run, how, branch or "", view.task)
     names = ", ".join(done.conflicts)
-    detail = "" if done.ok else f"conflicts with the working tree in {names}; nothing was written"
-    await _record(
-        store,
-        view,
-        ChangeDelivered(how=how, ok=done.ok, branch=done.branch, conflicts=done.conflicts, detail=detail),
-    )
+    detail = "" if done.ok else f"conflicts in {names}; nothing was written"
+    event = ChangeDelivered(how=how, ok=done.ok, branch=done.branch, conflicts=done.conflicts, detail=detail)
+    await _record(store, view, event)
     if not done.ok:
         raise EnvironmentFault(
-            f"The change of run {run} conflicts with the working tree in {names}; nothing was written.",
+            f"The change of run {run} conflicts in {names}; nothing was written.",
             "Commit or stash your own changes there, or keep it as a branch.",
         )
     if how == "branch":
@@ -90,6 +71,12 @@ async def deliver_run(
     more = f" ({len(done.already)} were there already)" if done.already else ""
     files = len(done.written)
     return f"run {run}: {files} {'file' if files == 1 else 'files'} changed in {view.repo}{more}"
+
+
+async def what_discard_loses(home: Path, view: RunView) -> tuple[str, ...]:
+    """What would be gone with a run's workspace and change, a line each."""
+    repository = await open_repository(Path(view.repo))
+    return (await holdings(repository, workspace_of(home, view.run), view.run)).listed()
 
 
 async def _discard(store: Store, home: Path, view: RunView, agreed: bool) -> str:
@@ -106,12 +93,10 @@ async def _record(store: Store, view: RunView, event: ChangeDelivered) -> None:
 async def run_diff(store: Store, home: Path, run: str, attempt: int | None = None, since: int | None = None) -> str:
     """The unified diff of a run's change: of one attempt or as it is now, against the start or another attempt."""
     view = await store.history.view(run)
-    kept = await find_workspace(home, view)
-    book = kept.workspace.book
-    present = kept.tree if view.finished else await book.snapshot()
-    new = present if attempt is None else _tree_of(view, attempt)
-    old = kept.workspace.start_tree if since is None else _tree_of(view, since)
-    return await book.diff(old, new)
+    _, change = await find_change(home, view)
+    new = change.end if attempt is None else _tree_of(view, attempt)
+    old = change.start if since is None else _tree_of(view, since)
+    return await change.book.diff(old, new)
 
 
 def _tree_of(view: RunView, attempt: int) -> str:

@@ -40,7 +40,7 @@ from tui.backend import (
     Wake,
 )
 from tui.compose import Cockpit, RunRequest
-from tui.delivering import deliver_run, find_workspace, run_diff
+from tui.delivering import deliver_run, run_diff
 from tui.project import ProjectSettings
 from tui.summary import summarise
 
@@ -270,10 +270,6 @@ class Desk:
     async def start_request(self, request: RunRequest) -> str:
         """Start a run whose request is complete; returns its id."""
         return (await self._cockpit.start(request)).run
-
-    async def workspace(self, run: str) -> Path:
-        """Where a run's files lie. Raises LooptopError where they are gone."""
-        return (await find_workspace(self._cockpit.home, await self.load_view(run))).workspace.tree
 
     async def close(self, stop_runs: bool) -> None:
         """See Backend. Runs of this process end with it: their work is kept and they are aborted, whatever `stop_runs` says."""

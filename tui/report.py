@@ -22,7 +22,8 @@ class Progress:
     def lines(self, event: Event, view: RunView) -> Iterator[str]:
         """The lines that an event is worth; `view` is the picture after it."""
         for line in self._lines(event, view):
-            yield one_line(line, 400)
+            indent = len(line) - len(line.lstrip(" "))
+            yield " " * indent + one_line(line, 400)
 
     def _lines(self, event: Event, view: RunView) -> Iterator[str]:
         match event:

@@ -28,7 +28,7 @@ from runtime.models.base import (
 from runtime.ports import CallRow, Priced
 from runtime.prompt.estimate import estimate_tokens
 from runtime.scope import scope
-from runtime.usage import Usage
+from runtime.usage import FREE, Usage
 
 LONG_WAIT_S = 60.0
 BYTES_PER_TOKEN = 4
@@ -174,7 +174,7 @@ class Caller:
         self, model: Model, flight: CallInFlight, outcome: str, detail: str, billed: bool = True
     ) -> None:
         self._flush_text()
-        usage = flight.usage_so_far() if billed else Usage()
+        usage = flight.usage_so_far() if billed else FREE
         priced = self._price(model, usage, None) if billed else Priced(0)
         if self._control.abort is not None:
             self._control.call_cut, self._control.call_cut_micros = True, priced.micros

@@ -17,7 +17,9 @@ from runtime.ports import RunTotals
 from runtime.process.tree import reap_run
 from runtime.usage import MICROS_PER_DOLLAR
 from runtime.workspace.clone import Workspace
-from runtime.workspace.deliver import Delivered, apply_change, branch_change, keep_result
+from runtime.workspace.deliver import Delivered, Kept, apply_change, branch_change, keep_result
+from runtime.workspace.discard import discard_workspace
+from runtime.workspace.repository import Repository
 
 
 async def finish(
@@ -44,6 +46,9 @@ async def finish(
         control.emitter.emit(SteerDelivered(command_id=steer.id, round=None, dropped="the run ended"))
     if end.reason is StopReason.PASSED and state.settings.deliver and workspace is not None and tree is not None:
         await _deliver(state, control, workspace, tree)
+    if workspace is not None and ref is None and not state.counters.step:
+        # No tool ran, so there is nothing in the workspace that anybody made.
+        await discard_workspace(workspace.repository, workspace.folder, state.run, agreed=True)
     totals = await services.ledger.run_totals(state.run)
     finished = control.emitter.emit(_event(state, end, totals, diff, ref, said))
     await durable(services, control)
@@ -76,7 +81,8 @@ async def _late_writes(workspace: Workspace | None, tree: str | None) -> tuple[s
 async def _deliver(state: RunState, control: Control, workspace: Workspace, tree: str) -> None:
     how, _, name = (state.settings.deliver or "").partition(":")
     try:
-        done = await deliver_change(workspace, tree, how, name, state.task)
+        change = Kept(workspace.book, workspace.start_tree, tree, workspace.repository.head)
+        done = await deliver_change(change, workspace.repository, state.run, how, name, state.task)
         detail = "" if done.ok else "conflicts with the working tree; nothing was written"
         event = ChangeDelivered(
             how="branch" if how == "branch" else "apply",
@@ -90,14 +96,12 @@ async def _deliver(state: RunState, control: Control, workspace: Workspace, tree
     control.emitter.emit(event)
 
 
-async def deliver_change(workspace: Workspace, tree: str, how: str, name: str, task: str) -> Delivered:
-    """Apply the change or keep it as a branch. Raises LooptopError."""
+async def deliver_change(change: Kept, repository: Repository, run: str, how: str, name: str, task: str) -> Delivered:
+    """Apply a change or keep it as a branch. Raises LooptopError."""
     if how == "branch":
-        message = (task or "Make verify pass").strip() + f"\n\nlooptop run {workspace.run_id}"
-        return await branch_change(
-            workspace.book, workspace.repository, workspace.start_tree, tree, name, message, workspace.folder
-        )
-    return await apply_change(workspace.book, workspace.repository, workspace.start_tree, tree)
+        message = (task or "Make verify pass").strip() + f"\n\nlooptop run {run}"
+        return await branch_change(change.book, repository, change.start, change.end, name, message, base=change.base)
+    return await apply_change(change.book, repository, change.start, change.end)
 
 
 def _event(state: RunState, end: RunEnds, totals: RunTotals, diff: DiffStat, ref: str | None, said: str) -> RunFinished:

@@ -24,7 +24,7 @@ from runtime.text import one_line, plain
 from runtime.tools.registry import ToolContext
 from runtime.verify.steps import VerifyContext
 from runtime.workspace.clone import Workspace, make_workspace
-from runtime.workspace.editable import editable_installs
+from runtime.workspace.editable import editable_installs, environments_in_use
 from runtime.workspace.repository import Repository
 
 SETUP_TIMEOUT_S = 1800.0
@@ -129,9 +129,7 @@ def _own_code_first(
 ) -> tuple[dict[str, str], list[str]]:
     """Where an environment installs the project from the real tree, put the workspace's code in front of it."""
     environments = [repository.root / name for name in workspace.lent.shared]
-    if env.get("VIRTUAL_ENV"):
-        environments.append(Path(env["VIRTUAL_ENV"]))
-    installed = editable_installs(repository.root, tuple(environments))
+    installed = editable_installs(repository.root, (*environments, *environments_in_use(env)))
     if not installed:
         return env, []
     folders = [str(folder) for folder in (workspace.tree / "src", workspace.tree) if folder.is_dir()]

@@ -10,13 +10,12 @@ import click
 from runtime.errors import UsageError
 from store.store import Store
 from tui.commands.store_access import with_store
-from tui.delivering import How, deliver_run
-from tui.words import plural
+from tui.delivering import How, deliver_run, what_discard_loses
 
 
-def _deliver(run: str, how: How, name: str | None = None) -> None:
+def _deliver(run: str, how: How, name: str | None = None, *, agreed: bool = False) -> None:
     async def work(store: Store, home: Path) -> str:
-        return await deliver_run(store, home, await store.history.find(run), how, name)
+        return await deliver_run(store, home, await store.history.find(run), how, name, agreed=agreed)
 
     click.echo(with_store(work))
 
@@ -42,15 +41,16 @@ def branch(run: str, name: str) -> None:
 def discard(run: str, yes: bool) -> None:
     """Remove a run's workspace and change. Its record stays."""
 
-    async def look(store: Store, _: Path) -> str:
+    async def look(store: Store, home: Path) -> str:
         view = await store.history.view(await store.history.find(run))
-        files = view.diff.files if view.diff else 0
-        kept = f" ({view.delivered})" if view.delivered else ""
-        return f"Run {view.run} changed {plural(files, 'file')}{kept}. Its workspace {view.workspace} will be removed."
+        return "; ".join(await what_discard_loses(home, view))
 
     if not yes:
-        text = with_store(look)
-        if not sys.stdin.isatty():
-            raise UsageError(text, "Say --yes to remove it.")
-        click.confirm(f"{text} Remove it?", abort=True, err=True)
-    _deliver(run, "discard")
+        lost = with_store(look)
+        if lost and not sys.stdin.isatty():
+            raise UsageError(
+                f"Run {run} holds what exists nowhere else: {lost}.", "Say --yes to remove it all the same."
+            )
+        if lost:
+            click.confirm(f"Run {run} holds what exists nowhere else: {lost}. Remove it?", abort=True, err=True)
+    _deliver(run, "discard", agreed=True)
