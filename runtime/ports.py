@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
+from runtime.errors import StoreError
 from runtime.events.base import Event
 from runtime.usage import Money, Usage
 
@@ -48,12 +49,13 @@ class Record(Protocol):
         ...
 
 
-class RecordBlocked(Exception):
+class RecordBlocked(StoreError):
     """The record can't be written for now; `text` says which filesystem needs what. Nothing is lost: it is tried again at the next flush."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.text = text
+    @property
+    def text(self) -> str:
+        """What is in the way and what helps, in words."""
+        return str(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,27 @@ class RunTotals:
     calls: int
 
 
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A budget that a call must fit into: what of, in what unit, and how much. Days are UTC days."""
+
+    of: Literal["run", "project", "tenant", "day"]
+    unit: Literal["tokens", "micros"]
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The limit that a call doesn't fit into, with what is used, what other calls in flight may still take, and what it needs."""
+
+    limit: Limit
+    used: int
+    reserved: int
+    needed: int
+    complete: bool = True
+    """False where calls without a price are in `used`."""
+
+
 class Ledger(Protocol):
     """One row per model call; the only source of sums. The scope (runtime.scope) says what a call was for."""
 
@@ -101,6 +124,25 @@ class Ledger(Protocol):
 
     async def reserve(self, call_id: str, run: str, tokens: int, micros: int | None) -> None:
         """Note a call's worst case before it is made, so that a crash leaves it counted as estimated."""
+        ...
+
+    async def try_reserve(
+        self,
+        call_id: str,
+        run: str,
+        tokens: int,
+        micros: int | None,
+        limits: Sequence[Limit] = (),
+        *,
+        provider: str = "unknown",
+        model: str = "unknown",
+        output_tokens: int = 0,
+    ) -> Refusal | None:
+        """Reserve a call's worst case if it fits into every limit, else say which one it doesn't fit; nothing is reserved then.
+
+        Check and reservation are one step for all runs and processes of a store. Project, tenant and day are those of the
+        scope. `tokens` counts all, `output_tokens` the part that is output; without `micros` limits in money don't bind.
+        """
         ...
 
     async def settle(self, call_id: str) -> None:

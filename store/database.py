@@ -1,187 +1,217 @@
 """SQLite behind one writer: a task that owns the writing connection and takes units from a queue; readers come and go.
 
-aiosqlite runs statements of a cancelled task anyway and leaves their transaction open. Here nobody but the writer touches its
-connection: a unit is one function run in one go on the connection's thread, with its commit, and the waiter's cancellation
-reaches only the waiter.
+aiosqlite runs the statements of a cancelled task anyway and leaves their transaction open. Here nobody but the writer touches
+its connection: a unit is one function run in one go on the connection's thread, with its commit, and the waiter's cancellation
+reaches only the waiter. Several processes may have one store open; a unit waits for the others within a bound.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import aiosqlite
 
 from runtime.errors import StoreError
-from runtime.ports import RecordBlocked
+from store.connection import T, Unit, close, connect, run_unit
+from store.faults import fault_of, is_busy
+from store.home import prepare_file, prepare_home
 from store.migrations import migrate
+from store.readers import Readers
 
-T = TypeVar("T")
-Unit = Callable[[sqlite3.Connection], T]
-
-BUSY_TIMEOUT_MS = 5_000
-LOCKED_RETRY_S = 30.0
-WAL_BOUND_BYTES = 64 * 1024 * 1024
-"""The write-ahead log is cut back when it is larger than this; readers hold no transaction for long, so it can be."""
+BUSY_WAIT_MS = 250
+"""How long SQLite itself waits for a lock before it is asked again; short, so that a closing store isn't kept."""
+PATIENCE_S = 30.0
+CLOSING_PATIENCE_S = 0.5
+CHECKPOINT_BYTES = 4 * 1024 * 1024
+"""The write-ahead log is moved into the database once it is larger than this."""
+CHECKPOINT_AGAIN_BYTES = 1024 * 1024
+CHECKPOINT_WAIT_MS = 100
+WAL_BOUND_BYTES = 32 * 1024 * 1024
+"""The write-ahead log stays below this: no reader keeps a transaction while idle, a batch is small, and when a checkpoint
+finds a reader in its way it is tried again after every further `CHECKPOINT_AGAIN_BYTES`, above half the bound with more patience."""
 _PRAGMAS = (
-    "PRAGMA journal_mode=WAL",
-    f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}",
     # Every commit reaches the disk: a paid answer must survive a power cut, and batches keep commits few.
     "PRAGMA synchronous=FULL",
     "PRAGMA temp_store=MEMORY",
-    f"PRAGMA journal_size_limit={WAL_BOUND_BYTES}",
+    # Checkpoints are ours, made between units, so that no commit has one to wait for.
+    "PRAGMA wal_autocheckpoint=0",
+    "PRAGMA journal_size_limit=0",
 )
-
-
-def prepare_home(home: Path) -> None:
-    """Make looptop's own folder, the user's alone. Raises StoreError."""
-    try:
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if home.stat().st_mode & 0o077:
-            home.chmod(0o700)
-    except OSError as error:
-        raise StoreError(
-            f"The folder {home} can't be used: {error.strerror or error}.",
-            "Set LOOPTOP_HOME to a folder that you can write.",
-        ) from error
-    if not os.access(home, os.W_OK | os.X_OK):
-        raise StoreError(f"The folder {home} can't be written.", "Set LOOPTOP_HOME to a folder that you can write.")
+Item = tuple[Unit[Any], "asyncio.Future[Any]"]
 
 
 class Database:
-    """One store file. `write` runs units in order; `read` gives a short-lived connection."""
+    """One store file. `write` runs units in order; `read` runs a unit on a connection that only reads."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._queue: asyncio.Queue[tuple[Unit[Any], asyncio.Future[Any]] | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[Item | None] = asyncio.Queue()
         self._writer: asyncio.Task[None] | None = None
-        self._connection: aiosqlite.Connection | None = None
+        self._readers = Readers(path)
+        self._patience = PATIENCE_S
+        self._checkpoint_at = CHECKPOINT_BYTES
 
     async def open(self) -> None:
         """Open and migrate. Raises StoreError."""
-        prepare_home(self.path.parent)
+        prepare_home(self.path.parent, self.path.name)
+        prepare_file(self.path)
+        opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._writer = asyncio.create_task(self._serve(opened), name="store-writer")
         try:
-            self._connection = await aiosqlite.connect(self.path, isolation_level=None)
-            for pragma in _PRAGMAS:
-                await self._connection.execute(pragma)
-            self.path.chmod(0o600)
-            await self._run(lambda connection: migrate(connection, self.path))
-        except sqlite3.Error as error:
-            await self.close()
-            raise StoreError(
-                f"The store {self.path} can't be opened: {error}.", "Move it away, or set LOOPTOP_HOME."
-            ) from error
-        except OSError as error:
-            await self.close()
-            raise StoreError(f"The store {self.path} can't be opened: {error.strerror}.") from error
+            await asyncio.shield(opened)
         except BaseException:
             await self.close()
             raise
-        self._writer = asyncio.create_task(self._write_all(), name="store-writer")
-
-    async def _run(self, unit: Unit[T]) -> T:
-        """Run a function on the connection's own thread."""
-        connection = self._connection
-        assert connection is not None
-        return await connection._execute(unit, connection._conn)  # type: ignore[no-untyped-call,no-any-return]
 
     async def write(self, unit: Unit[T]) -> T:
         """Run a unit in a transaction of its own; durable on return. Raises RecordBlocked where the disk refuses.
 
         The unit runs whole or not at all; cancelling the waiter changes nothing about it.
         """
-        if self._writer is None:
+        if self._writer is None or self._writer.done():
             raise StoreError("The store is closed.")
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._queue.put_nowait((unit, done))
         return await asyncio.shield(done)
 
-    async def _write_all(self) -> None:
-        while (item := await self._queue.get()) is not None:
-            unit, done = item
-            try:
-                result = await self._run(lambda connection, unit=unit: _transaction(connection, unit))  # type: ignore[misc]
-            except sqlite3.Error as error:
-                _fail(done, self._blocked(error))
-            except BaseException as error:
-                _fail(done, error)
-                if isinstance(error, asyncio.CancelledError):
-                    raise
-            else:
-                if not done.done():
-                    done.set_result(result)
-
-    def _blocked(self, error: sqlite3.Error) -> BaseException:
-        text = str(error).lower()
-        if any(words in text for words in ("full", "disk i/o", "readonly", "read-only", "unable to open", "locked")):
-            return RecordBlocked(
-                f"the store on {self.path.parent} can't be written ({error}); free space or make it writable"
-            )
-        return StoreError(f"The store {self.path} failed: {error}.")
-
-    @asynccontextmanager
-    async def read(self) -> AsyncIterator[aiosqlite.Connection]:
-        """A connection for a few queries. It holds no transaction while idle."""
-        connection = await aiosqlite.connect(f"file:{self.path}?mode=ro", uri=True, isolation_level=None)
-        try:
-            connection.row_factory = sqlite3.Row
-            await connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
-            yield connection
-        finally:
-            await asyncio.shield(connection.close())
+    async def read(self, unit: Unit[T]) -> T:
+        """Run a unit that only reads, in one transaction that ends with it. Raises StoreError."""
+        return await self._readers.read(unit)
 
     async def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[sqlite3.Row]:
-        """All rows of one query."""
-        async with self.read() as connection:
-            return list(await connection.execute_fetchall(sql, parameters))
+        """All rows of one query. Raises StoreError."""
+        return await self.read(lambda connection: connection.execute(sql, parameters).fetchall())
 
-    async def checkpoint(self) -> None:
-        """Move the write-ahead log into the database and cut it back."""
-        with contextlib.suppress(sqlite3.Error):
-            await self._run(lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+    def wal_bytes(self) -> int:
+        """Size of the write-ahead log at present."""
+        try:
+            return self.path.with_name(self.path.name + "-wal").stat().st_size
+        except OSError:
+            return 0
+
+    def hurry(self) -> None:
+        """From now on wait for other processes only as long as somebody who closes the program would."""
+        self._patience = CLOSING_PATIENCE_S
 
     async def close(self) -> None:
         """Finish what is queued and close; the process can end at once afterwards."""
-        if self._writer is not None:
+        self.hurry()
+        writer, self._writer = self._writer, None
+        if writer is not None:
             self._queue.put_nowait(None)
-            await asyncio.shield(asyncio.wait([self._writer]))
-            self._writer = None
-        if self._connection is not None:
-            await self.checkpoint()
-            await self._connection.close()
-            self._connection = None
+            cancelled = False
+            while not writer.done():
+                try:
+                    await asyncio.wait([writer])
+                except asyncio.CancelledError:
+                    cancelled = True
+            if cancelled:
+                raise asyncio.CancelledError
 
-
-def _transaction(connection: sqlite3.Connection, unit: Unit[T]) -> T:
-    deadline = time.monotonic() + LOCKED_RETRY_S
-    while True:
+    async def _serve(self, opened: asyncio.Future[None]) -> None:
+        """The writer: owns its connection from opening to closing, also when the event loop ends without a close."""
+        connection: aiosqlite.Connection | None = None
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            break
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
+            connection = await self._connected(opened)
+            while connection is not None and (item := await self._queue.get()) is not None:
+                await self._run(connection, *item)
+        finally:
+            self._patience = CLOSING_PATIENCE_S
+            while not self._queue.empty():
+                if (item := self._queue.get_nowait()) is not None:
+                    _fail(item[1], StoreError("The store was closed."))
+            await self._readers.close()
+            if connection is not None:
+                with contextlib.suppress(sqlite3.Error):
+                    await run_unit(connection, self._checkpoint)
+                await close(connection)
+
+    async def _connected(self, opened: asyncio.Future[None]) -> aiosqlite.Connection | None:
+        connection: aiosqlite.Connection | None = None
+        try:
+            connection = await connect(self.path.absolute().as_uri())
+            await run_unit(connection, self._prepare)
+        except BaseException as error:
+            _fail(opened, fault_of(error, self.path) if isinstance(error, sqlite3.Error) else error)
+            if connection is not None:
+                await close(connection)
+            if isinstance(error, asyncio.CancelledError):
                 raise
-    try:
-        result = unit(connection)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    return result
+            return None
+        opened.set_result(None)
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        connection.execute(f"PRAGMA busy_timeout={BUSY_WAIT_MS}")
+        # Processes that open a new store together meet here, and SQLite doesn't wait by itself for this lock.
+        mode = self._patiently(lambda: connection.execute("PRAGMA journal_mode=WAL").fetchone()[0])
+        if mode != "wal":
+            raise StoreError(
+                f"The filesystem of {self.path.parent} can't hold a store: it has no shared memory for a write-ahead log.",
+                "Set LOOPTOP_HOME to a folder on a local disk.",
+            )
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+        self._patiently(lambda: migrate(connection, self.path))
+
+    async def _run(self, connection: aiosqlite.Connection, unit: Unit[Any], done: asyncio.Future[Any]) -> None:
+        try:
+            result = await run_unit(connection, lambda raw: self._transaction(raw, unit))
+        except sqlite3.Error as error:
+            _fail(done, fault_of(error, self.path))
+        except BaseException as error:
+            _fail(done, error)
+            if isinstance(error, asyncio.CancelledError):
+                raise
+        else:
+            if not done.done():
+                done.set_result(result)
+            if self.wal_bytes() > self._checkpoint_at:
+                with contextlib.suppress(sqlite3.Error):
+                    await run_unit(connection, self._checkpoint)
+
+    def _transaction(self, connection: sqlite3.Connection, unit: Unit[T]) -> T:
+        self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+        try:
+            result = unit(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        return result
+
+    def _patiently(self, step: Callable[[], T]) -> T:
+        """Try a step again while other processes are in its way, within a bound that closing shortens."""
+        began = time.monotonic()
+        while True:
+            try:
+                return step()
+            except sqlite3.OperationalError as error:
+                if not is_busy(error) or time.monotonic() - began > self._patience:
+                    raise
+                time.sleep(0.005)
+
+    def _checkpoint(self, connection: sqlite3.Connection) -> None:
+        """Move the write-ahead log into the database and cut it to nothing, as far as readers let it."""
+        large = self.wal_bytes() > WAL_BOUND_BYTES // 2
+        connection.execute(f"PRAGMA busy_timeout={CHECKPOINT_WAIT_MS * 10 if large else CHECKPOINT_WAIT_MS}")
+        try:
+            busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        finally:
+            connection.execute(f"PRAGMA busy_timeout={BUSY_WAIT_MS}")
+        self._checkpoint_at = self.wal_bytes() + CHECKPOINT_AGAIN_BYTES if busy else CHECKPOINT_BYTES
 
 
 def _fail(done: asyncio.Future[Any], error: BaseException) -> None:
     if not done.done():
-        done.set_exception(
-            error if not isinstance(error, asyncio.CancelledError) else StoreError("The store was closed.")
-        )
+        closed = isinstance(error, asyncio.CancelledError)
+        done.set_exception(StoreError("The store was closed.") if closed else error)
         # A waiter that was cancelled never asks for it.
         done.exception()

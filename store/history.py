@@ -1,33 +1,27 @@
-"""Questions about runs that were: lists, one run found by the beginning of its id, its view by snapshot and fold."""
+"""Questions about runs that were: lists, one run found by the beginning of its id, what was verified, decided, said and answered."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-
-from pydantic import TypeAdapter
+from typing import Any
 
 from runtime.errors import UsageError
 from runtime.events.base import Event
-from runtime.events.codec import event_from_json
-from runtime.view import RunView, fold
+from runtime.view import RunView
 from store.database import Database
-from store.event_log import EventLog
-from store.ledger import SUMS, totals_of
-from store.owner import Owner, is_alive
-
-SNAPSHOT_EVERY = 10_000
-VIEW_VERSION = 1
-"""Counts up when RunView changes in a way that old snapshots don't fit."""
+from store.event_log import EventLog, owner_lives
+from store.sums import SUM_COLUMNS, cache_share_of, totals_of
+from store.views import Views
 
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """One run of a list; sums from the ledger."""
+    """One run of a list; sums from the ledger. None is unknown, money in micro-dollars, times in UTC."""
 
     run: str
     project: str
@@ -35,67 +29,125 @@ class RunLine:
     task: str
     model: str
     state: str
+    """A phase, `held`, `paused` or `finished`."""
     reason: str | None
     attempt: int
     queued_at: datetime
     last_at: datetime
     tokens: int | None
+    """None where no call told its usage."""
     cost_micros: int | None
+    """What has a price; None where nothing has."""
     cost_complete: bool
     cache_share: float | None
     workspace: Path | None
     owner_alive: bool | None
+    """Whether the process that executes it lives; None for a finished run, and where it can't be known."""
+    tenant: str | None = None
+    category: str | None = None
+    worker: str = ""
+    leg: int = 0
+    attempt_of_leg: int = 0
+    rounds: int = 0
+    cap: int | None = None
+    budget_tokens: int | None = None
+    budget_micros: int | None = None
+    failing: int | None = None
+    """New and still failing findings of the latest verify phase; before the first attempt those of the baseline."""
+    held: str | None = None
+    held_text: str = ""
+    score: float | None = None
+    threshold: float | None = None
+    diff: tuple[int, int, int] | None = None
+    """Files, lines added, lines removed."""
+    detail: str = ""
+    summary: str = ""
+    result_ref: str | None = None
+    delivered: str = ""
+    last_seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of the conversation between supervisor and agent."""
+
+    run: str
+    turn: int
+    role: str
+    kind: str
+    text: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAnswer:
+    """What came of a command, for a second delivery of the same."""
+
+    command: str
+    sender: str
+    accepted: bool
+    answer: str
+    at: datetime
 
 
 class History:
-    """Reads; never writes anything but the fold's own snapshots."""
+    """Reads; never writes."""
 
-    def __init__(self, database: Database, events: EventLog) -> None:
+    def __init__(self, database: Database, events: EventLog, views: Views) -> None:
         self._database = database
         self._events = events
-        self._view_type: TypeAdapter[RunView] = TypeAdapter(RunView)
+        self._views = views
 
-    async def runs(self, limit: int = 200, project: str | None = None) -> list[RunLine]:
-        """The latest runs, newest first."""
-        where, parameters = ("WHERE project = ?", [project]) if project else ("", [])
-        rows = await self._database.rows(
-            f"SELECT * FROM runs {where} ORDER BY queued_at DESC, id LIMIT ?", [*parameters, limit]
-        )
-        return [await self._line(row) for row in rows]
+    async def runs(
+        self,
+        limit: int = 200,
+        project: str | None = None,
+        *,
+        reason: str | None = None,
+        search: str = "",
+        before: RunLine | None = None,
+    ) -> list[RunLine]:
+        """The latest runs, newest first. `before` goes on after a page's last line; `search` looks into task, id and repository.
+
+        `reason` is a stop reason, or `open` for runs without an end.
+        """
+        parts: list[str] = []
+        values: list[Any] = []
+        if project is not None:
+            parts.append("project = ?")
+            values.append(project)
+        if reason is not None:
+            parts.append("reason IS NULL" if reason == "open" else "reason = ?")
+            values += [] if reason == "open" else [reason]
+        if search:
+            parts.append("(instr(lower(task), ?) OR instr(lower(id), ?) OR instr(lower(repo), ?))")
+            values += [search.lower()] * 3
+        if before is not None:
+            parts.append("(queued_at, id) < (?, ?)")
+            values += [before.queued_at.isoformat(), before.run]
+        where = f"WHERE {' AND '.join(parts)}" if parts else ""
+        return await self._lines(f"{where} ORDER BY queued_at DESC, id DESC LIMIT ?", [*values, limit])
 
     async def open_runs(self) -> list[RunLine]:
-        """Runs without an end."""
-        rows = await self._database.rows("SELECT * FROM runs WHERE reason IS NULL ORDER BY queued_at")
-        return [await self._line(row) for row in rows]
+        """Runs without an end, oldest first."""
+        return (await self._lines("WHERE reason IS NULL ORDER BY queued_at DESC, id DESC", ()))[::-1]
 
     async def line(self, run: str) -> RunLine:
         """One run. Raises UsageError where there is none."""
-        rows = await self._database.rows("SELECT * FROM runs WHERE id = ?", (run,))
-        if not rows:
+        lines = await self._lines("WHERE id = ?", (run,))
+        if not lines:
             raise UsageError(f"There is no run {run!r}.", "`looptop runs` lists them.")
-        return await self._line(rows[0])
+        return lines[0]
 
-    async def _line(self, row: sqlite3.Row) -> RunLine:
-        sums = totals_of((await self._database.rows(f"{SUMS} WHERE run = ?", (row["id"],)))[0])
-        owner = Owner(row["host"] or "", row["pid"] or 0, row["pid_started"] or 0.0)
-        return RunLine(
-            run=row["id"],
-            project=row["project"],
-            repo=row["repo"],
-            task=row["task"],
-            model=row["model"],
-            state=row["state"],
-            reason=row["reason"],
-            attempt=row["attempt"],
-            queued_at=datetime.fromisoformat(row["queued_at"]),
-            last_at=datetime.fromisoformat(row["last_at"]),
-            tokens=sums.usage.total if sums.calls else 0,
-            cost_micros=sums.money.micros if sums.money.known else None,
-            cost_complete=sums.money.complete,
-            cache_share=sums.usage.cache_share,
-            workspace=Path(row["workspace"]) if row["workspace"] else None,
-            owner_alive=None if row["reason"] else is_alive(owner),
+    async def _lines(self, which: str, values: Sequence[Any]) -> list[RunLine]:
+        rows = await self._database.rows(
+            f"""WITH picked AS (SELECT * FROM runs {which})
+                SELECT picked.*, {SUM_COLUMNS} FROM picked LEFT JOIN llm_usage u ON u.run = picked.id
+                GROUP BY picked.id ORDER BY picked.queued_at DESC, picked.id DESC""",
+            values,
         )
+        now = datetime.now(UTC)
+        return [_line(row, now) for row in rows]
 
     async def find(self, beginning: str) -> str:
         """The id of the run that begins so. Raises UsageError for none and for several."""
@@ -110,70 +162,119 @@ class History:
         if not ids:
             raise UsageError(f"There is no run {beginning!r}.", "`looptop runs` lists them.")
         if len(ids) > 1:
-            raise UsageError(f"{beginning!r} is the beginning of several runs: {', '.join(ids)}.", "Give more of it.")
+            more = " and more" if len(ids) > 5 else ""
+            raise UsageError(
+                f"{beginning!r} is the beginning of several runs: {', '.join(ids[:5])}{more}.", "Give more of it."
+            )
         return ids[0]
 
     def events(self, run: str, after: int = 0) -> AsyncIterator[Event]:
-        """A run's events in order."""
+        """A run's events in order, read in pages."""
         return self._events.read(run, after)
-
-    async def events_before(self, run: str, seq: int | None, limit: int) -> list[Event]:
-        """At most `limit` events just below `seq` (None: the newest), oldest first."""
-        rows = await self._database.rows(
-            "SELECT body FROM events WHERE run = ? AND seq < ? ORDER BY seq DESC LIMIT ?",
-            (run, seq if seq is not None else 2**62, limit),
-        )
-        return [event_from_json(row["body"]) for row in reversed(rows)]
 
     async def events_after(self, run: str, seq: int, limit: int) -> list[Event]:
         """At most `limit` events above `seq`, oldest first."""
-        rows = await self._database.rows(
-            "SELECT body FROM events WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?", (run, seq, limit)
-        )
-        return [event_from_json(row["body"]) for row in rows]
+        return await self._events.page(run, seq, limit=limit)
+
+    async def events_before(self, run: str, seq: int | None, limit: int) -> list[Event]:
+        """At most `limit` events just below `seq` (None: the newest), oldest first."""
+        return await self._events.page_before(run, seq, limit)
 
     async def view(self, run: str) -> RunView:
-        """The run as its events tell it: the newest snapshot of the fold and the events after it."""
-        view = await self._snapshot(run)
-        since = 0
-        async for event in self._events.read(run, view.seq):
-            view = fold(view, event)
-            since += 1
-            if since >= SNAPSHOT_EVERY:
-                await self._keep(view)
-                since = 0
-        if not view.seq:
-            raise UsageError(f"There is no run {run!r}.", "`looptop runs` lists them.")
-        return view
+        """The run as its events tell it. Raises UsageError where there is none."""
+        return await self._views.load(run)
 
-    async def _snapshot(self, run: str) -> RunView:
+    async def attempts(self, run: str) -> list[dict[str, Any]]:
+        """The rows of `attempts`, in order."""
+        return await self._dicts("SELECT * FROM attempts WHERE run = ? ORDER BY attempt", (run,))
+
+    async def verify_results(self, run: str) -> list[dict[str, Any]]:
+        """The rows of `verify_results`, in order; attempt 0 is the baseline."""
+        return await self._dicts("SELECT * FROM verify_results WHERE run = ? ORDER BY seq", (run,))
+
+    async def stoploss_scores(self, run: str) -> list[dict[str, Any]]:
+        """The rows of `stoploss_scores`, in order."""
+        return await self._dicts("SELECT * FROM stoploss_scores WHERE run = ? ORDER BY step, scorer", (run,))
+
+    async def recovery_quotes(self, run: str) -> list[dict[str, Any]]:
+        """The recovery decisions of a run, with what was quoted."""
+        rows = await self._dicts("SELECT * FROM recovery_decisions WHERE run = ? ORDER BY seq", (run,))
+        return [{**row, "quotes": json.loads(row["quotes"])} for row in rows]
+
+    async def _dicts(self, sql: str, values: Sequence[Any]) -> list[dict[str, Any]]:
+        return [dict(row) for row in await self._database.rows(sql, values)]
+
+    async def conversation(self, project: str, limit: int = 200, run: str | None = None) -> list[Turn]:
+        """The newest turns of a project, or of one of its runs, oldest first."""
         rows = await self._database.rows(
-            "SELECT view FROM snapshots WHERE run = ? AND version = ? ORDER BY seq DESC LIMIT 1", (run, VIEW_VERSION)
+            f"""SELECT * FROM conversations WHERE project = ? {"AND run = ?" if run else ""}
+                ORDER BY at DESC, run DESC, turn DESC LIMIT ?""",
+            (project, *([run] if run else []), limit),
         )
-        return self._view_type.validate_json(rows[0]["view"]) if rows else RunView()
-
-    async def _keep(self, view: RunView) -> None:
-        text = self._view_type.dump_json(view).decode()
-        await self._database.write(
-            lambda connection: connection.execute(
-                "INSERT OR REPLACE INTO snapshots (run, seq, version, view) VALUES (?, ?, ?, ?)",
-                (view.run, view.seq, VIEW_VERSION, text),
-            )
-        )
+        return [
+            Turn(row["run"], row["turn"], row["role"], row["kind"], row["text"], datetime.fromisoformat(row["at"]))
+            for row in reversed(rows)
+        ]
 
     async def command_ids(self, run: str) -> set[str]:
         """Ids of commands that were answered in an earlier process."""
         rows = await self._database.rows("SELECT id FROM commands WHERE run = ?", (run,))
         return {str(row["id"]) for row in rows}
 
+    async def command_answer(self, run: str, command_id: str) -> CommandAnswer | None:
+        """The answer that a command had; None where it wasn't seen yet."""
+        rows = await self._database.rows("SELECT * FROM commands WHERE run = ? AND id = ?", (run, command_id))
+        if not rows:
+            return None
+        row = rows[0]
+        at = datetime.fromisoformat(row["at"])
+        return CommandAnswer(row["command"], row["sender"], bool(row["accepted"]), row["answer"], at)
+
     async def project_cap(self, project: str) -> int | None:
         """The project's override of the retry cap; None where there is none."""
         rows = await self._database.rows("SELECT fix_verify_retry_cap AS cap FROM projects WHERE id = ?", (project,))
         return rows[0]["cap"] if rows else None
 
-    async def recovery_quotes(self, run: str) -> list[dict[str, object]]:
-        """The recovery decisions of a run, with what was quoted."""
-        rows = await self._database.rows(
-            "SELECT attempt, action, router, quotes FROM recovery_decisions WHERE run = ? ORDER BY seq", (run,)
-        )
-        return [{**dict(row), "quotes": json.loads(row["quotes"])} for row in rows]
+
+def _line(row: sqlite3.Row, now: datetime) -> RunLine:
+    sums = totals_of(row)
+    state = row["state"]
+    if row["reason"] is None:
+        state = "held" if row["held"] is not None else "paused" if row["paused"] else state
+    return RunLine(
+        run=row["id"],
+        project=row["project"],
+        repo=row["repo"],
+        task=row["task"],
+        model=row["model"],
+        state=state,
+        reason=row["reason"],
+        attempt=row["attempt"],
+        queued_at=datetime.fromisoformat(row["queued_at"]),
+        last_at=datetime.fromisoformat(row["last_at"]),
+        tokens=sums.usage.total,
+        cost_micros=sums.money.micros if sums.money.known else None,
+        cost_complete=sums.money.complete,
+        cache_share=cache_share_of(row),
+        workspace=Path(row["workspace"]) if row["workspace"] else None,
+        owner_alive=None if row["reason"] else owner_lives(row, now),
+        diff=None if row["files"] is None else (row["files"], row["added"], row["removed"]),
+        **{name: row[name] for name in _SAME},
+    )
+
+
+_SAME = (
+    *(
+        "tenant",
+        "category",
+        "worker",
+        "leg",
+        "attempt_of_leg",
+        "rounds",
+        "cap",
+        "budget_tokens",
+        "budget_micros",
+        "failing",
+    ),
+    *("held", "held_text", "score", "threshold", "detail", "summary", "result_ref", "delivered", "last_seq"),
+)

@@ -59,5 +59,78 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             pid_started REAL NOT NULL, scope TEXT NOT NULL) WITHOUT ROWID""",
         "CREATE INDEX reservations_by_run ON reservations (run)",
     ),
+    (
+        # A run's line in a list needs no second look; who executes it shows that it still does.
+        *(
+            f"ALTER TABLE runs ADD COLUMN {column}"
+            for column in (
+                "heartbeat TEXT",
+                "claimed INTEGER NOT NULL DEFAULT 0",
+                "worker TEXT NOT NULL DEFAULT ''",
+                "leg INTEGER NOT NULL DEFAULT 0",
+                "attempt_of_leg INTEGER NOT NULL DEFAULT 0",
+                "rounds INTEGER NOT NULL DEFAULT 0",
+                "cap INTEGER",
+                "budget_tokens INTEGER",
+                "budget_micros INTEGER",
+                "failing INTEGER",
+                "held TEXT",
+                "held_text TEXT NOT NULL DEFAULT ''",
+                "paused INTEGER NOT NULL DEFAULT 0",
+                "score REAL",
+                "threshold REAL",
+                "files INTEGER",
+                "added INTEGER",
+                "removed INTEGER",
+                "detail TEXT NOT NULL DEFAULT ''",
+                "result_ref TEXT",
+                "delivered TEXT NOT NULL DEFAULT ''",
+            )
+        ),
+        "UPDATE runs SET summary = '' WHERE summary = '{}'",
+        "DROP INDEX runs_by_time",
+        "DROP INDEX runs_by_project",
+        "CREATE INDEX runs_newest ON runs (queued_at DESC, id DESC)",
+        "CREATE INDEX runs_newest_of_project ON runs (project, queued_at DESC, id DESC)",
+        *(
+            f"ALTER TABLE attempts ADD COLUMN {column}"
+            for column in (
+                "attempt_of_leg INTEGER",
+                "phase_end TEXT NOT NULL DEFAULT ''",
+                "first_failure TEXT NOT NULL DEFAULT ''",
+                "files INTEGER",
+                "added INTEGER",
+                "removed INTEGER",
+                "tree TEXT",
+                "edited_tests INTEGER",
+            )
+        ),
+        "ALTER TABLE verify_results ADD COLUMN name TEXT NOT NULL DEFAULT ''",
+        # Some servers give every reply the same id: within one round of one purpose it is the same reply, else another one.
+        "ALTER TABLE llm_usage ADD COLUMN extra TEXT NOT NULL DEFAULT '{}'",
+        "DROP INDEX llm_usage_request",
+        """CREATE UNIQUE INDEX llm_usage_reply ON llm_usage
+            (provider, request_id, coalesce(run, ''), coalesce(round, -1), purpose) WHERE request_id IS NOT NULL""",
+        # Sums for budgets come from the index alone.
+        "CREATE INDEX llm_usage_by_project ON llm_usage (project, cost_micros)",
+        "CREATE INDEX llm_usage_by_tenant ON llm_usage (tenant, cost_micros) WHERE tenant IS NOT NULL",
+        *(
+            f"ALTER TABLE reservations ADD COLUMN {column}"
+            for column in (
+                "provider TEXT NOT NULL DEFAULT 'unknown'",
+                "model TEXT NOT NULL DEFAULT 'unknown'",
+                "output_tokens INTEGER NOT NULL DEFAULT 0",
+            )
+        ),
+        # A command's id is its sender's and means something within its run.
+        "ALTER TABLE commands RENAME TO commands_before",
+        """CREATE TABLE commands (
+            run TEXT NOT NULL, id TEXT NOT NULL, at TEXT NOT NULL, command TEXT NOT NULL, sender TEXT NOT NULL,
+            accepted INTEGER NOT NULL, answer TEXT NOT NULL, PRIMARY KEY (run, id)) WITHOUT ROWID""",
+        """INSERT INTO commands (run, id, at, command, sender, accepted, answer)
+            SELECT run, id, at, command, sender, accepted, answer FROM commands_before""",
+        "DROP TABLE commands_before",
+        "CREATE INDEX conversations_by_time ON conversations (project, at)",
+    ),
 )
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -11,7 +11,9 @@ from store.database import Database
 from store.event_log import EventLog
 from store.history import History
 from store.ledger import UsageLedger
+from store.projects import Projects
 from store.reports import Reports
+from store.views import Views
 
 FILE_NAME = "looptop.db"
 
@@ -25,6 +27,8 @@ class Store:
     ledger: UsageLedger
     history: History
     reports: Reports
+    views: Views
+    projects: Projects
 
 
 @asynccontextmanager
@@ -33,11 +37,16 @@ async def open_store(home: Path) -> AsyncIterator[Store]:
     database = Database(home / FILE_NAME)
     await database.open()
     events = EventLog(database)
-    store = Store(database, events, UsageLedger(database, events), History(database, events), Reports(database))
+    views = Views(database, events)
+    history = History(database, events, views)
+    ledger, reports, projects = UsageLedger(database, events), Reports(database), Projects(database)
     try:
-        yield store
+        yield Store(database, events, ledger, history, reports, views, projects)
     finally:
         try:
             await events.close()
         finally:
-            await database.close()
+            try:
+                await views.close()
+            finally:
+                await database.close()
