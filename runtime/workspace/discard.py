@@ -113,11 +113,8 @@ async def _lost_commits(repository: Repository, folder: Path) -> tuple[str, ...]
         borrow=(repository.objects, *(place / "objects" for place in places)),
     )
     checked = await reader.run("cat-file", "--batch-check", stdin="".join(f"{oid}\n" for oid in sorted(ids)).encode())
-    commits = [
-        line.split(" ")[0]
-        for line in checked.splitlines()
-        if line.endswith(("missing", "commit")) or " commit " in line
-    ]
+    # What is named but missing makes rev-list fail, and so counts as unknown.
+    commits = [line.split(" ")[0] for line in checked.splitlines() if not re.search(r" (blob|tree) \d+$", line)]
     if not commits:
         return ()
     known_here = await reader.run(
