@@ -1,0 +1,1 @@
+"""The bundled demo: a small broken project, and how it becomes a repository."""
