@@ -6,7 +6,6 @@ What is derived (runs, attempts, verify results, ...) is written in the same tra
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import sqlite3
 from collections import deque
@@ -14,15 +13,14 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 
-from runtime.errors import StoreError, UsageError
+from runtime.errors import StoreError
 from runtime.events.base import Event
-from runtime.events.loop import RunFinished, RunQueued
-from runtime.events.supervision import RunResumed
+from runtime.events.loop import RunFinished
 from runtime.ports import RecordBlocked
 from store.connection import T, Unit
 from store.database import Database
 from store.event_rows import insert_events, read_page, read_page_before
-from store.owner import HEARTBEAT_SECONDS, Owner, is_alive, this_process
+from store.owner import owner_lives, this_process
 
 log = logging.getLogger(__name__)
 BATCH_SECONDS = 0.05
@@ -42,8 +40,7 @@ class EventLog:
         self._barriers: list[Barrier] = []
         self._wake = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
-        self._tasks: list[asyncio.Task[None]] = []
-        self._own_runs: set[str] = set()
+        self._task: asyncio.Task[None] | None = None
         self.blocked = ""
         """Why events can't be written at present; empty where they can."""
         self.on_written: Callable[[Sequence[Event]], None] | None = None
@@ -52,10 +49,6 @@ class EventLog:
     def append(self, event: Event) -> None:
         """Take a stamped event; it is written within a moment."""
         self._pending.append(event)
-        if isinstance(event, RunQueued | RunResumed):
-            self._own_runs.add(event.run)
-        elif isinstance(event, RunFinished):
-            self._own_runs.discard(event.run)
         if len(self._pending) >= BATCH_EVENTS:
             self._wake_up()
         elif self._timer is None:
@@ -86,11 +79,8 @@ class EventLog:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if not self._tasks:
-            self._tasks = [
-                asyncio.create_task(self._write_all(), name="event-log"),
-                asyncio.create_task(self._beat_all(), name="event-log-heartbeat"),
-            ]
+        if self._task is None:
+            self._task = asyncio.create_task(self._write_all(), name="event-log")
         self._wake.set()
 
     async def _write_all(self) -> None:
@@ -141,48 +131,6 @@ class EventLog:
         for _, waiter in barriers:
             if not waiter.done():
                 waiter.set_exception(blocked)
-
-    async def _beat_all(self) -> None:
-        """Show now and then that this process still executes its runs."""
-        while True:
-            await asyncio.sleep(HEARTBEAT_SECONDS)
-            if self._own_runs:
-                with contextlib.suppress(StoreError):
-                    await self.beat()
-
-    async def beat(self) -> None:
-        """Write the heartbeat of this process's open runs."""
-        owner = this_process()
-        values = (datetime.now(UTC).isoformat(), owner.host, owner.pid, owner.started)
-        await self._database.write(
-            lambda connection: connection.execute(
-                "UPDATE runs SET heartbeat = ? WHERE reason IS NULL AND host = ? AND pid = ? AND pid_started = ?",
-                values,
-            )
-        )
-
-    async def claim(self, run: str) -> int:
-        """Make this process the one that executes a run, to resume it; returns its newest event's number.
-
-        Raises UsageError where there is no such run, or a living process executes it. Of several that try, one succeeds.
-        """
-        owner, now = this_process(), datetime.now(UTC)
-
-        def unit(connection: sqlite3.Connection) -> int:
-            row = connection.execute("SELECT * FROM runs WHERE id = ?", (run,)).fetchone()
-            if row is None:
-                raise UsageError(f"There is no run {run!r}.", "`looptop runs` lists them.")
-            executing = row["reason"] is None or row["claimed"]
-            if executing and owner_lives(row, now) is not False:
-                raise UsageError(f"Run {run} is being executed by process {row['pid']} on {row['host']}.")
-            connection.execute(
-                "UPDATE runs SET host = ?, pid = ?, pid_started = ?, heartbeat = ?, claimed = 1 WHERE id = ?",
-                (owner.host, owner.pid, owner.started, now.isoformat(), run),
-            )
-            return int(row["last_seq"])
-
-        await self.flush()
-        return await self._database.write(unit)
 
     async def append_after_end(self, event: Event) -> Event:
         """Add an event to a run that no process executes; numbered in the transaction. Returns it as it was stored.
@@ -242,19 +190,9 @@ class EventLog:
         finally:
             if self._timer is not None:
                 self._timer.cancel()
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-
-
-def owner_lives(row: sqlite3.Row, now: datetime) -> bool | None:
-    """Whether the process that a row of runs or reservations names still runs; None where that can't be known."""
-    if row["host"] is None or row["pid"] is None:
-        return None
-    beat = row["heartbeat"]
-    return is_alive(
-        Owner(row["host"], row["pid"], row["pid_started"] or 0.0), datetime.fromisoformat(beat) if beat else None, now
-    )
+            if self._task is not None:
+                self._task.cancel()
+                await asyncio.wait([self._task])
 
 
 def _stored_end(connection: sqlite3.Connection, run: str) -> Event | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Sequence
-from datetime import UTC
 from typing import Any
 
 from runtime.events.base import Event
 from runtime.events.codec import event_from_json, event_to_json
 from runtime.events.supervision import UnknownEvent
 from runtime.text import storable
+from store.binding import utc
 from store.owner import Owner
 from store.projections import project, reached, rebuild
 
@@ -69,7 +69,7 @@ def _insert_of_run(
     filled = 0
     for event in events:
         cleaned, body = encode(event)
-        row = (run, event.seq, storable(event.type), event.at.astimezone(UTC).isoformat(), event.mono_ms, body)
+        row = (run, event.seq, storable(event.type), utc(event.at), event.mono_ms, body)
         if event.seq > last:
             last = event.seq
             fresh.append(cleaned)

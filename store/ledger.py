@@ -12,10 +12,10 @@ from typing import Any
 from runtime.ports import CallRow, Limit, Refusal, RunTotals
 from runtime.scope import Scope, current_scope
 from runtime.usage import Usage
+from store.binding import put
 from store.database import Database
-from store.event_log import EventLog, owner_lives
-from store.owner import this_process
-from store.projections import put
+from store.event_log import EventLog
+from store.owner import owner_lives, this_process
 from store.sums import SUMS, totals_of
 
 UNKNOWN = "unknown"

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import os
 import socket
+import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 HEARTBEAT_SECONDS = 15.0
 SILENT_SECONDS = 300.0
@@ -71,3 +74,12 @@ def is_alive(owner: Owner, heartbeat: datetime | None = None, now: datetime | No
         return (now - heartbeat).total_seconds() < SILENT_SECONDS
     started = _started(owner.pid)
     return started is not None and abs(started - owner.started) < SAME_START_SECONDS
+
+
+def owner_lives(row: Mapping[str, Any] | sqlite3.Row, now: datetime) -> bool | None:
+    """Whether the process that a row names (`host`, `pid`, `pid_started`, `heartbeat`) still runs; None where it can't be known."""
+    if row["host"] is None or row["pid"] is None:
+        return None
+    beat = row["heartbeat"]
+    owner = Owner(row["host"], row["pid"], row["pid_started"] or 0.0)
+    return is_alive(owner, datetime.fromisoformat(beat) if beat else None, now)

@@ -7,37 +7,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable
 from typing import Any
 
 from runtime.events import checks, loop, supervision
 from runtime.events.base import Event
 from runtime.events.codec import event_from_json
 from runtime.events.values import DiffStat, StopReason
-from runtime.text import storable
+from store.binding import put, utc
 from store.owner import Owner
 
 Projection = Callable[[sqlite3.Connection, Any], None]
 DERIVED = ("runs", "attempts", "verify_results", "stoploss_scores", "recovery_decisions", "conversations", "commands")
-_LARGEST = 2**63 - 1
-
-
-def _utc(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat()
-
-
-def put(connection: sqlite3.Connection, sql: str, values: Sequence[Any]) -> None:
-    """Execute with values that SQLite can hold: text without lone surrogates and NUL, integers of 64 bits."""
-    connection.execute(sql, [_held(value) for value in values])
-
-
-def _held(value: Any) -> Any:
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return max(-_LARGEST, min(value, _LARGEST))
-    return value
 
 
 def project(connection: sqlite3.Connection, event: Event, owner: Owner | None) -> None:
@@ -52,7 +33,7 @@ def project(connection: sqlite3.Connection, event: Event, owner: Owner | None) -
             "UPDATE runs SET host = ?, pid = ?, pid_started = ?, heartbeat = ?, claimed = 0 WHERE id = ?",
             (
                 *((owner.host, owner.pid, owner.started) if owner else (None, None, None)),
-                *(_utc(event.at), event.run),
+                *(utc(event.at), event.run),
             ),
         )
 
@@ -61,7 +42,7 @@ def reached(connection: sqlite3.Connection, event: Event) -> None:
     """Note the newest event of a run."""
     connection.execute(
         "UPDATE runs SET last_at = ?, last_seq = ? WHERE id = ? AND last_seq <= ?",
-        (_utc(event.at), event.seq, event.run, event.seq),
+        (utc(event.at), event.seq, event.run, event.seq),
     )
 
 
@@ -85,7 +66,7 @@ def rebuild(connection: sqlite3.Connection, run: str) -> None:
 
 
 def _queued(connection: sqlite3.Connection, e: loop.RunQueued) -> None:
-    at, settings = _utc(e.at), e.settings
+    at, settings = utc(e.at), e.settings
     put(
         connection,
         "INSERT OR IGNORE INTO projects (id, root, created_at) VALUES (?, ?, ?)",
@@ -120,7 +101,7 @@ def _attempt_started(connection: sqlite3.Connection, e: loop.AttemptStarted) -> 
     put(
         connection,
         "INSERT OR IGNORE INTO attempts (run, attempt, leg, attempt_of_leg, model, started_at) VALUES (?, ?, ?, ?, ?, ?)",
-        (e.run, e.attempt, e.leg, e.attempt_of_leg, e.model, _utc(e.at)),
+        (e.run, e.attempt, e.leg, e.attempt_of_leg, e.model, utc(e.at)),
     )
     _set(connection, e.run, attempt=e.attempt, attempt_of_leg=e.attempt_of_leg, state="fixing")
 
@@ -137,7 +118,7 @@ def _attempt_finished(connection: sqlite3.Connection, e: loop.AttemptFinished) -
            verify_wall_ms = ?, verify_cpu_ms = ?, verify_micros = ?, phase_end = ?, first_failure = ?, files = ?, added = ?,
            removed = ?, tree = ?, edited_tests = ? WHERE run = ? AND attempt = ?""",
         (
-            *(_utc(e.at), e.passed, e.cause, len(c.fixed), len(c.new), len(c.still), len(c.pre_existing)),
+            *(utc(e.at), e.passed, e.cause, len(c.fixed), len(c.new), len(c.still), len(c.pre_existing)),
             *(e.verify_wall_ms, e.verify_cpu_ms, e.verify_micros, e.phase_end, e.first_failure, *_size(e.diff)),
             *(e.tree, len(e.edited_tests), e.run, e.attempt),
         ),
@@ -193,7 +174,7 @@ def _answered(connection: sqlite3.Connection, e: supervision.CommandAccepted | s
     put(
         connection,
         "INSERT OR IGNORE INTO commands (run, id, at, command, sender, accepted, answer) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (e.run, e.command_id, _utc(e.at), e.command, e.sender, accepted, answer),
+        (e.run, e.command_id, utc(e.at), e.command, e.sender, accepted, answer),
     )
 
 
@@ -234,7 +215,7 @@ def _turn(connection: sqlite3.Connection, e: Event, role: str, kind: str, text: 
         connection,
         """INSERT OR IGNORE INTO conversations (project, run, turn, role, kind, text, at)
            SELECT project, id, ?, ?, ?, ?, ? FROM runs WHERE id = ?""",
-        (e.seq, role, kind, text, _utc(e.at), e.run),
+        (e.seq, role, kind, text, utc(e.at), e.run),
     )
 
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from store.claims import Claims
 from store.database import Database
 from store.event_log import EventLog
 from store.history import History
@@ -29,6 +30,7 @@ class Store:
     reports: Reports
     views: Views
     projects: Projects
+    claims: Claims
 
 
 @asynccontextmanager
@@ -40,10 +42,13 @@ async def open_store(home: Path) -> AsyncIterator[Store]:
     views = Views(database, events)
     history = History(database, events, views)
     ledger, reports, projects = UsageLedger(database, events), Reports(database), Projects(database)
+    claims = Claims(database, events)
+    claims.start()
     try:
-        yield Store(database, events, ledger, history, reports, views, projects)
+        yield Store(database, events, ledger, history, reports, views, projects, claims)
     finally:
         try:
+            await claims.close()
             await events.close()
         finally:
             try:
