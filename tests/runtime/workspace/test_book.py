@@ -107,6 +107,13 @@ async def test_the_users_own_ignore_rules_hold(make: MakeWorkspace, repo: Path, 
     assert git(workspace.tree, "status", "--porcelain") == "?? b.txt"
 
 
+async def test_the_users_own_attributes_change_no_file(make: MakeWorkspace, tmp_path: Path) -> None:
+    (tmp_path / "user" / ".config" / "git").mkdir(parents=True)
+    (tmp_path / "user" / ".config" / "git" / "attributes").write_text("*.md text eol=crlf\n")
+    workspace = await make()
+    assert (workspace.tree / "README.md").read_bytes() == b"# Project\n"
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -12,7 +12,7 @@ import pytest
 from runtime.errors import GitError, UsageError
 from runtime.workspace import places
 from runtime.workspace.clone import Workspace
-from runtime.workspace.deliver import Delivered, apply_change, branch_change, keep_result, kept_change
+from runtime.workspace.deliver import Delivered, apply_change, branch_change, keep_result, kept_change, plan_apply
 from support.git_fixtures import MakeWorkspace, fingerprint, git, make_repository, write
 
 BINARY = bytes(range(256)) * 20
@@ -184,6 +184,18 @@ async def test_a_failure_in_the_middle_puts_everything_back(
     with pytest.raises(GitError, match="nothing was changed: No space left on device"):
         await apply(workspace)
     assert len(calls) > 6
+    assert fingerprint(repo) == before
+
+
+async def test_a_file_that_changes_after_the_plan_stops_it(make: MakeWorkspace, repo: Path) -> None:
+    workspace = await make()
+    write(workspace.tree, {"README.md": "its\n", "src/app.py": "its\n"})
+    end = await workspace.book.snapshot()
+    plan = await plan_apply(workspace.book, workspace.repository, workspace.start_tree, end)
+    write(repo, {"src/app.py": "saved just now\n"})
+    before = fingerprint(repo)
+    with pytest.raises(GitError, match=r"nothing was changed: src/app\.py was changed meanwhile"):
+        places.write_all(repo, plan.writes)
     assert fingerprint(repo) == before
 
 
