@@ -76,7 +76,7 @@ class AnthropicModel:
             try:
                 reading.headers(stream.response)
                 async for event in stream:
-                    for piece in reading.take(event.model_dump(mode="json", exclude_unset=True)):
+                    for piece in reading.take(event.to_dict(mode="json", warnings=False)):
                         yield piece
             finally:
                 await stream.close()

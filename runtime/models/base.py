@@ -231,6 +231,10 @@ class ModelCallError(Exception):
         self.request_id = request_id
         self.sent = sent
 
+    def __str__(self) -> str:
+        """The message as it stands: whoever gives up adds to it."""
+        return self.message
+
 
 class Model(Protocol):
     """A model behind one provider. `stream` makes exactly one try and raises ModelCallError; retries are the transport's."""

@@ -1,0 +1,5 @@
+"""`python -m tui` is `looptop`."""
+
+from tui.cli import main
+
+main()
