@@ -38,14 +38,17 @@ class SystemClock:
 
 
 class Record(Protocol):
-    """Keeps events in order. `append` never waits; `flush` returns once all that was appended is durable."""
+    """Keeps events in order. `append` never waits.
+
+    What was flushed outlives the process; what is marked durable (`Event.durable`) outlives a power cut as well.
+    """
 
     def append(self, event: Event) -> None:
         """Take a stamped event."""
         ...
 
     async def flush(self) -> None:
-        """Wait until everything appended is durable. Raises RecordBlocked while it can't be written."""
+        """Wait until everything appended is kept. Raises RecordBlocked while it can't be written."""
         ...
 
 

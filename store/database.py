@@ -36,14 +36,13 @@ WAL_BOUND_BYTES = 32 * 1024 * 1024
 """The write-ahead log stays below this: no reader keeps a transaction while idle, a batch is small, and when a checkpoint
 finds a reader in its way it is tried again after every further `CHECKPOINT_AGAIN_BYTES`, above half the bound with more patience."""
 _PRAGMAS = (
-    # Every commit reaches the disk: a paid answer must survive a power cut, and batches keep commits few.
-    "PRAGMA synchronous=FULL",
     "PRAGMA temp_store=MEMORY",
     # Checkpoints are ours, made between units, so that no commit has one to wait for.
     "PRAGMA wal_autocheckpoint=0",
     "PRAGMA journal_size_limit=0",
 )
-Item = tuple[Unit[Any], "asyncio.Future[Any]"]
+_SYNCED, _UNSYNCED = "PRAGMA synchronous=FULL", "PRAGMA synchronous=NORMAL"
+Item = tuple[Unit[Any], bool, "asyncio.Future[Any]"]
 
 
 class Database:
@@ -69,15 +68,17 @@ class Database:
             await self.close()
             raise
 
-    async def write(self, unit: Unit[T]) -> T:
-        """Run a unit in a transaction of its own; durable on return. Raises RecordBlocked where the disk refuses.
+    async def write(self, unit: Unit[T], synced: bool = True) -> T:
+        """Run a unit in a transaction of its own; committed on return. Raises RecordBlocked where the disk refuses.
 
-        The unit runs whole or not at all; cancelling the waiter changes nothing about it.
+        What is committed survives the death of every process; `synced` says whether it must survive a power cut as well, which
+        waits for the disk. A synced unit takes all earlier ones along. The unit runs whole or not at all; cancelling the waiter
+        changes nothing about it.
         """
         if self._writer is None or self._writer.done():
             raise StoreError("The store is closed.")
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._queue.put_nowait((unit, done))
+        self._queue.put_nowait((unit, synced, done))
         return await asyncio.shield(done)
 
     async def read(self, unit: Unit[T]) -> T:
@@ -125,7 +126,7 @@ class Database:
             self._patience = CLOSING_PATIENCE_S
             while not self._queue.empty():
                 if (item := self._queue.get_nowait()) is not None:
-                    _fail(item[1], StoreError("The store was closed."))
+                    _fail(item[2], StoreError("The store was closed."))
             await self._readers.close()
             if connection is not None:
                 with contextlib.suppress(sqlite3.Error):
@@ -160,9 +161,11 @@ class Database:
             connection.execute(pragma)
         self._patiently(lambda: migrate(connection, self.path))
 
-    async def _run(self, connection: aiosqlite.Connection, unit: Unit[Any], done: asyncio.Future[Any]) -> None:
+    async def _run(
+        self, connection: aiosqlite.Connection, unit: Unit[Any], synced: bool, done: asyncio.Future[Any]
+    ) -> None:
         try:
-            result = await run_unit(connection, lambda raw: self._transaction(raw, unit))
+            result = await run_unit(connection, lambda raw: self._transaction(raw, unit, synced))
         except sqlite3.Error as error:
             _fail(done, fault_of(error, self.path))
         except BaseException as error:
@@ -176,7 +179,8 @@ class Database:
                 with contextlib.suppress(sqlite3.Error):
                     await run_unit(connection, self._checkpoint)
 
-    def _transaction(self, connection: sqlite3.Connection, unit: Unit[T]) -> T:
+    def _transaction(self, connection: sqlite3.Connection, unit: Unit[T], synced: bool) -> T:
+        connection.execute(_SYNCED if synced else _UNSYNCED)
         self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
         try:
             result = unit(connection)

@@ -44,7 +44,7 @@ class EventLog:
         self.blocked = ""
         """Why events can't be written at present; empty where they can."""
         self.on_written: Callable[[Sequence[Event]], None] | None = None
-        """Told of every batch once it is durable."""
+        """Told of every batch once it is committed."""
 
     def append(self, event: Event) -> None:
         """Take a stamped event; it is written within a moment."""
@@ -55,7 +55,10 @@ class EventLog:
             self._timer = asyncio.get_running_loop().call_later(BATCH_SECONDS, self._wake_up)
 
     async def flush(self) -> None:
-        """Wait until everything appended is durable. Raises RecordBlocked; nothing is lost then, and the next flush tries again."""
+        """Wait until everything appended is committed, and what is marked durable has reached the disk itself.
+
+        Raises RecordBlocked; nothing is lost then, and the next flush tries again.
+        """
         if not self._pending:
             return
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -103,7 +106,8 @@ class EventLog:
             batch = tuple(islice(self._pending, BATCH_EVENTS))
             end = self._first + len(batch)
             refused = await self._database.write(
-                lambda connection, batch=batch: insert_events(connection, batch, owner)  # type: ignore[misc]
+                lambda connection, batch=batch: insert_events(connection, batch, owner),  # type: ignore[misc]
+                synced=any(event.durable for event in batch),
             )
             self._written(end, refused)
 
@@ -160,6 +164,8 @@ class EventLog:
         Raises StoreError where the store holds another event under the same number.
         """
         refused = await self._database.write(lambda connection: insert_events(connection, events, None))
+        if self.on_written is not None:
+            self.on_written(events)
         if refused:
             raise StoreError(f"{refused[0].capitalize()}.", "It comes from a run of the same id elsewhere.")
 

@@ -98,13 +98,15 @@ class UsageLedger:
             put(connection, _RESERVE, values)
             return None
 
-        return await self._database.write(unit)
+        # It must outlive the process, not a power cut: a call that nobody reads the reply of is not worth a wait for the disk.
+        return await self._database.write(unit, synced=False)
 
     async def settle(self, call_id: str) -> None:
         """Drop a reservation whose call was never sent; one that was recorded has none left."""
         if await self._database.rows("SELECT 1 FROM reservations WHERE call_id = ?", (call_id,)):
             await self._database.write(
-                lambda connection: connection.execute("DELETE FROM reservations WHERE call_id = ?", (call_id,))
+                lambda connection: connection.execute("DELETE FROM reservations WHERE call_id = ?", (call_id,)),
+                synced=False,
             )
 
     async def recover(self) -> list[str]:

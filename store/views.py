@@ -19,12 +19,13 @@ from runtime.errors import StoreError, UsageError
 from runtime.events.base import Event
 from runtime.view import RunView, fold, fold_all
 from store.database import Database
-from store.event_log import EventLog
+from store.event_log import PAGE, EventLog
 
 log = logging.getLogger(__name__)
 SNAPSHOT_EVERY = 10_000
 SNAPSHOT_AT_END = 500
 """A finished run's state is kept where that saves the fold of at least so many events."""
+QUIET_PAGE, QUIET_PAUSE_S = 200, 0.02
 _FOLD_MODULES = ("__init__", "model", "fold", "attempts", "checks", "rounds", "supervision")
 
 
@@ -56,13 +57,18 @@ class Views:
 
     async def load(self, run: str) -> RunView:
         """The run as its events tell it. Raises UsageError where there is no such run."""
+        return await self._load(run, PAGE)
+
+    async def _load(self, run: str, page_size: int, pause_s: float | None = None) -> RunView:
         view = await self._newest(run)
-        while page := await self._events.page(run, view.seq):
+        while page := await self._events.page(run, view.seq, limit=page_size):
             before = view
             # The fold is pure, so that a long one needn't keep the screen waiting.
             view = await asyncio.to_thread(fold_all, page, view)
             if view.seq // self._every > before.seq // self._every:
                 await self._keep(view)
+            if pause_s is not None:
+                await asyncio.sleep(pause_s)
         if not view.seq:
             raise UsageError(f"There is no run {run!r}.", "`looptop runs` lists them.")
         return view
@@ -102,7 +108,7 @@ class Views:
 
         try:
             text = await asyncio.to_thread(lambda: view_type().dump_json(view).decode())
-            await self._database.write(unit)
+            await self._database.write(unit, synced=False)
         except (StoreError, ValueError) as error:
             log.warning("the state of run %s at event %s was not kept: %s", view.run, view.seq, error)
 
@@ -120,7 +126,8 @@ class Views:
 
     async def _keep_now(self, run: str) -> None:
         try:
-            await self._keep(await self.load(run))
+            # Nobody waits for it: small pieces with pauses, so that runs and screens don't notice.
+            await self._keep(await self._load(run, QUIET_PAGE, QUIET_PAUSE_S))
         except StoreError as error:
             log.warning("the state of run %s was not kept: %s", run, error)
 

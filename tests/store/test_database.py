@@ -258,8 +258,12 @@ async def test_files_are_the_users_alone(rows: Database) -> None:
     assert rows.path.parent.stat().st_mode & 0o777 == 0o700
 
 
-async def test_every_commit_is_synced(rows: Database) -> None:
-    assert await rows.write(lambda c: c.execute("PRAGMA synchronous").fetchone()[0]) == 2
+async def test_what_must_survive_a_power_cut_waits_for_the_disk(rows: Database) -> None:
+    def level(connection: sqlite3.Connection) -> int:
+        return int(connection.execute("PRAGMA synchronous").fetchone()[0])
+
+    assert [await rows.write(level, synced) for synced in (True, False, True)] == [2, 1, 2]
+    assert await rows.write(level) == 2
     assert await rows.write(lambda c: c.execute("PRAGMA wal_autocheckpoint").fetchone()[0]) == 0
 
 
