@@ -15,6 +15,7 @@ from runtime.loop.services import Services
 from runtime.loop.state import RunState
 from runtime.ports import RunTotals
 from runtime.process.tree import reap_run
+from runtime.text import one_line
 from runtime.usage import MICROS_PER_DOLLAR
 from runtime.workspace.clone import Workspace
 from runtime.workspace.deliver import Delivered, Kept, apply_change, branch_change, keep_result
@@ -74,7 +75,7 @@ async def _late_writes(workspace: Workspace | None, tree: str | None) -> tuple[s
         return ()
     with contextlib.suppress(LooptopError):
         again = await workspace.book.snapshot()
-        return tuple(change.path for change in await workspace.book.changes(tree, again))
+        return tuple(one_line(change.path) for change in await workspace.book.changes(tree, again))
     return ()
 
 

@@ -42,7 +42,7 @@ IDENTITY = {
 _SEED = ".looptop-seed"
 _NESTING = 8
 _STALE_LOCK_S = 900.0
-_DIFF = ("diff-tree", "-r", "--no-ext-diff", "--no-textconv")
+_DIFF = ("diff-tree", "-r")
 
 
 @dataclass(frozen=True, slots=True)

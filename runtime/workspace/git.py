@@ -34,12 +34,11 @@ _SETTINGS = (
     "commit.gpgSign=false",
     "tag.gpgSign=false",
     "color.ui=false",
-    "diff.external=",
     "diff.noprefix=false",
     "diff.mnemonicPrefix=false",
     "diff.renames=true",
     "diff.submodule=short",
-    "diff.orderFile=",
+    "diff.orderFile=/dev/null",
     "gc.auto=0",
     "maintenance.auto=false",
     "advice.addEmbeddedRepo=false",
@@ -51,6 +50,8 @@ _SETTINGS = (
     "index.sparse=false",
     "init.defaultRefFormat=files",
 )
+_DIFFS = frozenset({"diff", "diff-tree", "diff-index", "diff-files", "log", "show"})
+"""Commands that would run `diff.external` and `textconv` programs; an empty setting doesn't turn those off, options do."""
 _LOCK = re.compile(r"Unable to create '([^']+\.lock)': File exists|could not lock config file (\S+): File exists")
 
 
@@ -77,6 +78,8 @@ class Git:
             argv += ["-c", setting]
         if self.git_dir is not None:
             argv += [f"--git-dir={self.git_dir}", f"--work-tree={self.work_tree}"]
+        if args[0] in _DIFFS:
+            args = (args[0], "--no-ext-diff", "--no-textconv", *args[1:])
         return [*argv, *args]
 
     def _env(self) -> dict[str, str]:

@@ -27,7 +27,7 @@ def git(folder: Path, *args: str, check: bool = True, data: bytes | None = None)
     """Run git as a user without configuration would; returns what it prints, without the last line end."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | ENV
     done = subprocess.run(
-        ["git", "-c", "protocol.file.allow=always", *args],
+        ["git", "-c", "protocol.file.allow=always", "-c", "gc.auto=0", *args],
         cwd=folder,
         env=env,
         input=data,
