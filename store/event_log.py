@@ -147,7 +147,8 @@ class EventLog:
             row = connection.execute("SELECT * FROM runs WHERE id = ?", (event.run,)).fetchone()
             if row is None:
                 raise StoreError(f"There is no run {event.run} in the store.")
-            if row["reason"] is None and owner_lives(row, now) is not False:
+            executing = row["reason"] is None or row["claimed"]
+            if executing and owner_lives(row, now) is not False:
                 raise StoreError(f"Run {event.run} is being executed by process {row['pid']} on {row['host']}.")
             if isinstance(event, RunFinished) and row["reason"] is not None:
                 return _stored_end(connection, event.run) or event

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
+from runtime.errors import StoreError
 from runtime.events.base import Event
 from runtime.events.codec import event_from_json, event_to_json
 from runtime.events.supervision import UnknownEvent
@@ -98,30 +99,31 @@ def _body(connection: sqlite3.Connection, run: str, seq: int) -> str | None:
 
 
 def read_page(connection: sqlite3.Connection, run: str, after: int, until: int | None, limit: int) -> list[Event]:
-    """Events above `after` up to `until`, oldest first: at most `limit`, and fewer where they are large, but one at least."""
-    events: list[Event] = []
-    size = 0
-    for (body,) in connection.execute(
-        "SELECT body FROM events WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
-        (run, after, 2**62 if until is None else until, limit),
-    ):
-        events.append(event_from_json(body))
-        size += len(body)
-        if size >= PAGE_BYTES:
-            break
-    return events
+    """Events above `after` up to `until`, oldest first: at most `limit`, and fewer where they are large, but one at least.
+
+    Raises StoreError for one that can't be read.
+    """
+    return _page(connection, "AND seq > ? AND seq <= ? ORDER BY seq", (run, after, _last(until), limit))
 
 
 def read_page_before(connection: sqlite3.Connection, run: str, before: int | None, limit: int) -> list[Event]:
     """The newest events below `before` (None: of all), oldest first: at most `limit`, and fewer where they are large."""
+    return _page(connection, "AND seq < ? ORDER BY seq DESC", (run, _last(before), limit))[::-1]
+
+
+def _last(seq: int | None) -> int:
+    return 2**62 if seq is None else seq
+
+
+def _page(connection: sqlite3.Connection, which: str, values: tuple[str | int, ...]) -> list[Event]:
     events: list[Event] = []
     size = 0
-    for (body,) in connection.execute(
-        "SELECT body FROM events WHERE run = ? AND seq < ? ORDER BY seq DESC LIMIT ?",
-        (run, 2**62 if before is None else before, limit),
-    ):
-        events.append(event_from_json(body))
+    for seq, body in connection.execute(f"SELECT seq, body FROM events WHERE run = ? {which} LIMIT ?", values):
+        try:
+            events.append(event_from_json(body))
+        except ValueError as error:
+            raise StoreError(f"Event {seq} of run {values[0]} can't be read: {error}.") from error
         size += len(body)
         if size >= PAGE_BYTES:
             break
-    return events[::-1]
+    return events

@@ -73,8 +73,8 @@ class History:
             parts.append("reason IS NULL" if reason == "open" else "reason = ?")
             values += [] if reason == "open" else [reason]
         if search:
-            parts.append("(instr(lower(task), ?) OR instr(lower(id), ?) OR instr(lower(repo), ?))")
-            values += [search.lower()] * 3
+            parts.append("(instr(casefold(task), ?) OR instr(casefold(id), ?) OR instr(casefold(repo), ?))")
+            values += [search.casefold()] * 3
         if before is not None:
             parts.append("(queued_at, id) < (?, ?)")
             values += [before.queued_at.isoformat(), before.run]

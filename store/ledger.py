@@ -12,15 +12,15 @@ from typing import Any
 from runtime.ports import CallRow, Limit, Refusal, RunTotals
 from runtime.scope import Scope, current_scope
 from runtime.usage import Usage
-from store.binding import put
+from store.binding import put, utc
 from store.database import Database
 from store.event_log import EventLog
 from store.owner import owner_lives, this_process
 from store.sums import SUMS, totals_of
 
 UNKNOWN = "unknown"
-SILENT_CALL_S = 3_600.0
-"""A reservation of another host whose run shows no sign of life is taken for dead after this."""
+MOST_TOKENS, MOST_MICROS = 10**12, 10**15
+"""No call can have used or cost more; a server that says so, or less than nothing, has told nothing."""
 _COLUMNS = (
     "call_id, at, day, provider, model, project, tenant, category, run, leg, attempt, round, purpose, input, output, cache_read, "
     "cache_write_5m, cache_write_1h, estimated, cost_micros, price_version, latency_ms, ttft_ms, request_id, outcome, extra"
@@ -28,6 +28,7 @@ _COLUMNS = (
 _INSERT = f"INSERT OR IGNORE INTO llm_usage ({_COLUMNS}) VALUES ({', '.join('?' * len(_COLUMNS.split(', ')))})"
 _RESERVE = """INSERT OR REPLACE INTO reservations (call_id, run, project, tenant, day, tokens, micros, at, host, pid, pid_started,
     scope, provider, model, output_tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_COUNTS = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
 _TOKENS = (
     "coalesce(input, 0) + coalesce(output, 0) + coalesce(cache_read, 0) + coalesce(cache_write_5m, 0) "
     "+ coalesce(cache_write_1h, 0)"
@@ -143,18 +144,25 @@ def _refusal(connection: sqlite3.Connection, limit: Limit, place: str, needed: i
 def insert_row(connection: sqlite3.Connection, row: CallRow, scope: Scope) -> None:
     """Write one call. A call id that is there already, or a request id within the same round, is the same reply again."""
     usage, at = row.usage, row.started_at.astimezone(UTC)
+    counts = {name: getattr(usage, name) for name in _COUNTS}
+    wrong = [name for name, count in counts.items() if not _plausible(count, MOST_TOKENS)]
+    counts.update(dict.fromkeys(wrong))
+    micros = row.cost_micros if not wrong and _plausible(row.cost_micros, MOST_MICROS) else None
+    extra = {**row.extra, **({"implausible": ", ".join(wrong)} if wrong else {})}
     put(
         connection,
         _INSERT,
         (
-            *(row.call_id, at.isoformat(), at.date().isoformat(), row.provider, row.model),
+            *(row.call_id, utc(at), at.date().isoformat(), row.provider, row.model),
             *(scope.project, scope.tenant, scope.category, scope.run, scope.leg, scope.attempt, scope.round),
-            *(row.purpose or scope.purpose, usage.input, usage.output, usage.cache_read),
-            *(usage.cache_write_5m, usage.cache_write_1h, ",".join(usage.estimated), row.cost_micros),
-            *(row.price_version, row.latency_ms, row.ttft_ms, row.request_id or None, row.outcome),
-            json.dumps(dict(row.extra)),
+            *(row.purpose or scope.purpose, *counts.values(), ",".join(usage.estimated), micros),
+            *(row.price_version, row.latency_ms, row.ttft_ms, row.request_id or None, row.outcome, json.dumps(extra)),
         ),
     )
+
+
+def _plausible(figure: int | None, most: int) -> bool:
+    return figure is None or 0 <= figure <= most
 
 
 def _settle_dead(connection: sqlite3.Connection, rows: Sequence[sqlite3.Row]) -> None:

@@ -58,6 +58,8 @@ class Readers:
         else:
             try:
                 connection = await connect(f"{self._path.absolute().as_uri()}?mode=ro")
+                # SQLite's own lower() knows the letters of ASCII only.
+                await connection.create_function("casefold", 1, str.casefold, deterministic=True)
             except sqlite3.Error as error:
                 raise fault_of(error, self._path) from error
         self._busy.add(connection)

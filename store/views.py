@@ -26,7 +26,11 @@ SNAPSHOT_EVERY = 10_000
 SNAPSHOT_AT_END = 500
 """A finished run's state is kept where that saves the fold of at least so many events."""
 QUIET_PAGE, QUIET_PAUSE_S = 200, 0.02
-_FOLD_MODULES = ("__init__", "model", "fold", "attempts", "checks", "rounds", "supervision")
+_FOLDED_BY = {
+    "runtime.view": ("__init__", "model", "fold", "attempts", "checks", "rounds", "supervision"),
+    "runtime.events": ("base", "checks", "loop", "supervision", "values"),
+    "runtime": ("usage",),
+}
 
 
 @cache
@@ -39,8 +43,9 @@ def view_type() -> TypeAdapter[RunView]:
 def fold_version() -> int:
     """A number that differs for every edition of the fold, so that a state kept by another edition is never built upon."""
     digest = sha256()
-    for name in _FOLD_MODULES:
-        digest.update(pkgutil.get_data("runtime.view", f"{name}.py") or name.encode())
+    for package, names in _FOLDED_BY.items():
+        for name in names:
+            digest.update(pkgutil.get_data(package, f"{name}.py") or name.encode())
     return int.from_bytes(digest.digest()[:7], "big")
 
 

@@ -178,6 +178,14 @@ async def test_numbers_and_values_that_cannot_be_stored(store: Store) -> None:
     assert (await store.history.line("r1")).budget_tokens == 2**63 - 1
 
 
+async def test_a_row_that_is_no_event_is_named(store: Store) -> None:
+    store.record.append(queued("r1"))
+    await store.record.flush()
+    await store.database.write(lambda c: c.execute("UPDATE events SET body = '{'"))
+    with pytest.raises(StoreError, match="Event 1 of run r1 can't be read"):
+        await kept(store, "r1")
+
+
 async def test_the_same_event_again_changes_nothing(store: Store) -> None:
     events = fleet()["p0a11"]
     await store.record.take_in(events)
@@ -278,8 +286,10 @@ async def test_kill_loses_nothing_that_was_acknowledged(home: Path) -> None:
 async def test_resuming_is_for_one_process(home: Path) -> None:
     killed_writer(home, 100)
     async with open_store(home) as store:
+        await store.record.append_after_end(finished("r1", 0, StopReason.INTERRUPTED))
         last = await store.claims.claim("r1")
-        assert (await store.history.line("r1")).owner_alive is True
+        with pytest.raises(StoreError, match="is being executed"):
+            await store.record.append_after_end(ChangeDelivered(how="discard", ok=True).stamped("r1", 0, AT, 0))
         code = (
             "import asyncio, sys; from pathlib import Path; from store.store import open_store\n"
             "from runtime.errors import UsageError\n"

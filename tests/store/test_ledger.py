@@ -73,6 +73,21 @@ async def test_unknown_stays_unknown_and_marks_the_total(store: Store) -> None:
     assert (await store.reports.total()).unmetered == 1
 
 
+async def test_figures_that_cannot_be_are_unknown_with_the_reason(store: Store) -> None:
+    nonsense = Usage(input=-5, output=2**64, cache_read=7)
+    with scope(**FIX, round=1):
+        await store.ledger.record(call("c1", micros=10, usage=nonsense))
+        await store.ledger.record(call("c2", micros=2**62))
+        await store.ledger.record(call("c3", micros=-1))
+    assert await rows(store, "input, output, cache_read, cost_micros, extra") == [
+        (None, None, 7, None, '{"implausible": "input, output"}'),
+        (100, 20, 300, None, "{}"),
+        (100, 20, 300, None, "{}"),
+    ]
+    total = await store.reports.total()
+    assert (total.unmetered, total.money.complete, total.money.known) == (1, False, False)
+
+
 async def test_nothing_known_has_no_sum(store: Store) -> None:
     with scope(**FIX, round=1):
         await store.ledger.record(call("c1", micros=None, usage=Usage()))

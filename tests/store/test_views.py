@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import runtime.view
 from runtime.events.base import Event
 from runtime.view import RunView, fold_all
 from store.event_log import EventLog
 from store.event_rows import encode
 from store.store import Store
-from store.views import Views, fold_version, view_type
+from store.views import _FOLDED_BY, Views, fold_version, view_type
 from support.sample_runs import fleet
 from support.store_runs import delta, finished, queued
 
@@ -128,5 +130,7 @@ async def test_a_full_disk_does_not_keep_a_run_from_being_opened(store: Store) -
     assert (await views.load("r1")).seq == 60
 
 
-def test_the_edition_is_a_number_that_sqlite_can_hold() -> None:
+def test_the_edition_is_of_everything_that_the_fold_is_made_of() -> None:
     assert 0 < fold_version() < 2**63
+    folder = Path(str(runtime.view.__file__)).parent
+    assert sorted(_FOLDED_BY["runtime.view"]) == sorted(path.stem for path in folder.glob("*.py"))
