@@ -10,10 +10,15 @@ repository happens to have it: there it may be garbage, and gone tomorrow.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import fcntl
 import os
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from runtime.errors import GitError
 from runtime.events.values import DiffStat
@@ -30,8 +35,8 @@ from runtime.workspace.diff import (
     stat_of,
 )
 from runtime.workspace.git import Git
+from runtime.workspace.ignored import SECRET_PATTERNS, is_secret, pattern_for
 
-SECRET_FILES = ".env\n.env.*\n!.env.example\n!.env.sample\n!.env.template\n!.env.test\n*.pem\n*.key\n*.p12\nid_rsa\nid_ed25519\n.netrc\n"
 _NO_ATTRIBUTES = "* -text !eol !filter !diff !merge -ident !working-tree-encoding\n"
 IDENTITY = {
     "GIT_AUTHOR_NAME": "looptop",
@@ -42,6 +47,7 @@ IDENTITY = {
 _SEED = ".looptop-seed"
 _NESTING = 8
 _STALE_LOCK_S = 900.0
+_POLL_S = 0.02
 _DIFF = ("diff-tree", "-r")
 
 
@@ -69,7 +75,7 @@ class Book:
         )
         info = self.folder / "info"
         info.mkdir(exist_ok=True)
-        for name, text in (("exclude", excludes + SECRET_FILES), ("plain-exclude", excludes)):
+        for name, text in (("exclude", excludes + SECRET_PATTERNS), ("plain-exclude", excludes)):
             (info / name).write_text(text, encoding="utf-8", errors="surrogateescape")
         (info / "attributes").write_text(_NO_ATTRIBUTES)
         if shallow is not None:
@@ -83,6 +89,10 @@ class Book:
 
     async def snapshot(self, work_tree: Path | None = None) -> str:
         """Take every file that isn't ignored into a tree and return its id. Files known at the start stay, ignored or not."""
+        async with self._alone():
+            return await self._take(work_tree)
+
+    async def _take(self, work_tree: Path | None = None) -> str:
         git = self._writer(work_tree)
         self._drop_stale_lock()
         await git.call("update-index", "-q", "--refresh", timeout_s=600)
@@ -93,8 +103,21 @@ class Book:
             said = [line for line in decode(done.stderr).splitlines() if line.startswith(("error:", "fatal:"))]
             why = "it took longer than 600 s" if done.timed_out else one_line(said[0] if said else "no message", 300)
             raise GitError(f"The files of {git.work_tree} could not be recorded: {why}.")
-        await self._drop_links(git)
+        await self._drop(git, self._known_secrets())
         return await git.run("write-tree", "--missing-ok")
+
+    @contextlib.asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """One at a time, over all processes: a dashboard may ask for the difference while the run records it."""
+        if self.tree.is_symlink():
+            raise GitError(f"The workspace's folder {self.tree} was replaced by a link.")
+        if not self.folder.is_dir():
+            raise GitError(f"The record {self.folder} of the workspace is gone.")
+        with (self.folder / "alone").open("ab") as file:
+            # The end of another process's lock can't be awaited, only looked for.
+            while not _locked(file):  # noqa: ASYNC110
+                await asyncio.sleep(_POLL_S)
+            yield
 
     async def _enter_nested(self, git: Git) -> None:
         """Make git record the files of repositories inside the workspace.
@@ -111,12 +134,23 @@ class Book:
             known |= nested
             await self.know(b"".join(os.fsencode(f"{path}{_SEED}\0") for path in sorted(nested)))
 
-    async def _drop_links(self, git: Git) -> None:
+    async def _drop(self, git: Git, known: set[str]) -> set[str]:
+        """Take links to other repositories out of the index, and files named like secrets that aren't known; returns such names."""
         listed = os.fsdecode(await git.raw("ls-files", "-z", "-s")).split("\0")
-        links = [entry.partition("\t")[2] for entry in listed if entry.startswith(GITLINK)]
-        if links:
-            gone = "".join(f"{path}\0" for path in links)
-            await git.run("update-index", "--force-remove", "-z", "--stdin", stdin=os.fsencode(gone))
+        entries = [(entry[:6], entry.partition("\t")[2]) for entry in listed if entry]
+        secrets = {path for _, path in entries if is_secret(path)}
+        gone = [path for mode, path in entries if mode == GITLINK or (path in secrets and path not in known)]
+        if gone:
+            lines = "".join(f"{path}\0" for path in gone)
+            await git.run("update-index", "--force-remove", "-z", "--stdin", stdin=os.fsencode(lines))
+        return secrets & known
+
+    def _known_secrets(self) -> set[str]:
+        """Files named like secrets that the repository tracks: those are its own business."""
+        try:
+            return set(os.fsdecode((self.folder / "known").read_bytes()).split("\0"))
+        except FileNotFoundError:
+            return set()
 
     def _drop_stale_lock(self) -> None:
         """Remove the lock of a git that died with its machine: nobody else writes here, and no call lasts so long."""
@@ -139,7 +173,10 @@ class Book:
     async def load(self, tree_ish: str) -> None:
         """Start the index from a tree, so that its files are known."""
         await self.git().run("read-tree", tree_ish)
-        await self._drop_links(self._writer())
+        listed = os.fsdecode(await self.git().raw("ls-files", "-z")).split("\0")
+        known = {path for path in listed if is_secret(path)}
+        (self.folder / "known").write_bytes(os.fsencode("\0".join(sorted(known))))
+        await self._drop(self._writer(), known)
 
     async def know(self, paths: bytes) -> None:
         """Make new files known, ignored or not; paths ended by NUL. Their content is taken by the next snapshot."""
@@ -158,8 +195,9 @@ class Book:
 
     async def reset_to(self, tree: str) -> None:
         """Put the workspace's files back to a tree; ignored files stay."""
-        await self.snapshot()
-        await self.write(tree)
+        async with self._alone():
+            await self._take()
+            await self.write(tree)
 
     async def keep(self, name: str, tree: str, message: str, parents: tuple[str, ...] = ()) -> str:
         """Keep a tree under a ref of the book as a commit; returns the commit."""
@@ -205,7 +243,12 @@ class Book:
         return await self.git().raw("cat-file", "blob", object_id)
 
 
-def pattern_for(path: str) -> str:
-    """The ignore pattern that matches one path and nothing else."""
-    text = "".join(f"\\{char}" if char in "\\*?[" else char for char in path.strip("/"))
-    return "/" + (f"{text[:-1]}\\ " if text.endswith(" ") else text)
+def _locked(file: IO[bytes]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        # A filesystem without locks: one dashboard alone is as safe.
+        return True
+    return True

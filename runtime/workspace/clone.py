@@ -7,15 +7,16 @@ its tags and branches are there to be read.
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runtime.errors import EnvironmentFault, GitError
-from runtime.workspace.book import IDENTITY, Book, pattern_for
-from runtime.workspace.git import Git, git_version, quoted
+from runtime.workspace.book import Book
+from runtime.workspace.git import Git, git_version
+from runtime.workspace.ignored import pattern_for
 from runtime.workspace.lend import Lent, lend
+from runtime.workspace.own_git import excludes_of, own_git
 from runtime.workspace.repository import Repository
 from runtime.workspace.submodules import bring_lfs, bring_submodules
 
@@ -110,7 +111,7 @@ async def _fill(
     book = book_of(folder, repository.objects)
     shallow_file = repository.common / "shallow"
     shallow = shallow_file.read_bytes() if shallow_file.is_file() else None
-    excludes = await _excludes(repository, folder)
+    excludes = await excludes_of(repository, folder)
     await repository.git().run("update-ref", keep_ref(run_id), repository.head, "")
     await book.create(repository.object_format, excludes, shallow)
     await own_git(repository, tree, branch, excludes)
@@ -150,7 +151,7 @@ async def reset_workspace(workspace: Workspace, keep_as: str = "") -> str:
         await book.keep(keep_as, tried, f"{keep_as} of {workspace.run_id}", (start,))
     await book.write(workspace.start_tree)
     # Built beside the workspace and moved in: the git that the agent left behind is never asked.
-    fresh = workspace.scratch / "fresh-git"
+    fresh = workspace.folder / "fresh-git"
     await asyncio.to_thread(shutil.rmtree, fresh, ignore_errors=True)
     fresh.mkdir()
     excludes = (workspace.folder / "excludes").read_text(encoding="utf-8", errors="surrogateescape")
@@ -167,72 +168,6 @@ def _replace_git(old: Path, new: Path) -> None:
     else:
         shutil.rmtree(old, ignore_errors=True)
     new.rename(old)
-
-
-async def _excludes(repository: Repository, folder: Path) -> str:
-    """Ignore rules that are not in the work tree: the repository's own and the supervisor's global ones."""
-    files = (repository.common / "info" / "exclude", await _global_excludes(repository))
-    found = [path.read_text(encoding="utf-8", errors="surrogateescape") for path in files if path and path.is_file()]
-    if folder.is_relative_to(repository.root):
-        found.append(pattern_for(str(folder.parent.relative_to(repository.root))))
-    return "\n".join(found) + "\n"
-
-
-async def _global_excludes(repository: Repository) -> Path | None:
-    named = await _told_by_user(repository, "core.excludesFile", "--type=path")
-    if named:
-        return repository.root / named
-    home = Path(os.environ.get("HOME", "/nonexistent"))
-    return Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "ignore"
-
-
-async def _told_by_user(repository: Repository, name: str, *options: str) -> str | None:
-    """A setting as the supervisor's own git would see it, without what we set on the command line."""
-    asked = Git(repository.root, user_config=True)
-    listed = await asked.ask("config", "-z", "--show-scope", *options, "--get-all", name)
-    fields = (listed or "").split("\0")
-    values = [value for scope, value in zip(fields[0::2], fields[1::2], strict=False) if scope != "command"]
-    return values[-1] if values else None
-
-
-async def own_git(repository: Repository, tree: Path, branch: str, excludes: str) -> None:
-    """A fresh .git for the workspace, with the original's objects borrowed and its branches and tags in sight."""
-    git = Git(tree)
-    await git.run("init", "-q", "--template=", f"--object-format={repository.object_format}", "-b", branch)
-    own = tree / ".git"
-    (own / "objects" / "info").mkdir(parents=True, exist_ok=True)
-    (own / "objects" / "info" / "alternates").write_text(f"{quoted(repository.objects)}\n")
-    (own / "info").mkdir(exist_ok=True)
-    (own / "info" / "exclude").write_text(excludes, encoding="utf-8", errors="surrogateescape")
-    if (repository.common / "shallow").is_file():
-        shutil.copyfile(repository.common / "shallow", own / "shallow")
-    listed = await repository.git().run(
-        "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags", "refs/remotes"
-    )
-    (own / "packed-refs").write_bytes(os.fsencode("".join(_borrowed_refs(listed))))
-    await git.run("update-ref", f"refs/heads/{branch}", repository.head)
-    name, email = await identity(repository)
-    await git.run("config", "user.name", name)
-    await git.run("config", "user.email", email)
-
-
-def _borrowed_refs(listed: str) -> list[str]:
-    """Lines of a packed-refs file: tags as they are, the supervisor's branches as those of a remote."""
-    lines = []
-    for line in listed.splitlines():
-        object_id, _, name = line.partition(" ")
-        if name.startswith("refs/heads/"):
-            lines.append(f"{object_id} refs/remotes/origin/{name.removeprefix('refs/heads/')}\n")
-        elif name.startswith("refs/tags/"):
-            lines.append(f"{object_id} {name}\n")
-    return lines
-
-
-async def identity(repository: Repository) -> tuple[str, str]:
-    """The supervisor's name and address for commits, or looptop's where there are none."""
-    name = os.environ.get("GIT_AUTHOR_NAME") or await _told_by_user(repository, "user.name")
-    email = os.environ.get("GIT_AUTHOR_EMAIL") or await _told_by_user(repository, "user.email")
-    return name or IDENTITY["GIT_AUTHOR_NAME"], email or IDENTITY["GIT_AUTHOR_EMAIL"]
 
 
 async def _take_dirty(repository: Repository, book: Book) -> str:

@@ -11,10 +11,11 @@ from pathlib import Path
 from runtime.errors import UsageError
 from runtime.text import one_line, storable
 from runtime.workspace.book import Book
-from runtime.workspace.clone import identity, keep_ref, start_subject
+from runtime.workspace.clone import keep_ref, start_subject
 from runtime.workspace.diff import ABSENT, GITLINK, FileChange
 from runtime.workspace.git import Git
 from runtime.workspace.merge import NOTHING, State, merge
+from runtime.workspace.own_git import identity
 from runtime.workspace.places import Write, safe, state_on_disk, write_all
 from runtime.workspace.repository import Repository
 

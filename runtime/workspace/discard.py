@@ -9,7 +9,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from runtime.errors import LooptopError, UsageError
+from runtime.errors import EnvironmentFault, LooptopError, UsageError
 from runtime.process.tree import find_marked
 from runtime.text import one_line
 from runtime.workspace.clone import book_of, keep_ref
@@ -204,5 +204,8 @@ async def _remove(folder: Path) -> None:
                     path.chmod(0o700)
         shutil.rmtree(folder)
 
-    if folder.exists():
-        await asyncio.to_thread(remove)
+    try:
+        if folder.exists():
+            await asyncio.to_thread(remove)
+    except OSError as error:
+        raise EnvironmentFault(f"The workspace {folder} can't be removed: {error.strerror or error}.") from error

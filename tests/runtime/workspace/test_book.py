@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from runtime.errors import GitError
 from runtime.workspace.clone import Workspace
 from runtime.workspace.diff import readable
 from support.git_fixtures import MakeWorkspace, git, make_repository, write
@@ -88,6 +90,40 @@ async def test_what_looks_like_a_secret_is_named(make: MakeWorkspace) -> None:
     write(workspace.tree, {".env": "A=1\n", "certs/dev.pem": "x", "build/x.pem": "x", ".env.example": "A=\n"})
     assert await kinds(workspace) == {".env.example": "added"}
     assert await workspace.book.withheld() == (".env", "certs/dev.pem")
+
+
+async def test_no_ignore_file_brings_a_secret_in(make: MakeWorkspace, repo: Path) -> None:
+    write(repo, {".env": "TOKEN=the supervisor's\n"})
+    git(repo, "add", "-f", ".env")
+    workspace = await make(include_dirty=True)
+    assert not (workspace.tree / ".env").exists()
+    write(
+        workspace.tree,
+        {".env": "A=1\n", ".gitignore": "!.env\n!*.pem\n", "sub/.gitignore": "!.env\n", "sub/.env": "B=1\n"},
+    )
+    assert await kinds(workspace) == {".gitignore": "modified", "sub/.gitignore": "added"}
+    assert await workspace.book.withheld() == (".env", "sub/.env")
+
+
+async def test_two_who_look_at_once_see_the_same(make: MakeWorkspace) -> None:
+    workspace = await make()
+    make_repository(workspace.tree / "made", {"a.py": "a\n"})
+    write(workspace.tree, {"README.md": "changed\n", **{f"n/{n}.txt": f"{n}\n" for n in range(50)}})
+    trees = await asyncio.gather(*(workspace.book.snapshot() for _ in range(6)))
+    assert len(set(trees)) == 1
+    assert len(await workspace.book.changes(workspace.start_tree, trees[0])) == 52
+
+
+async def test_a_folder_replaced_by_a_link_is_not_followed(make: MakeWorkspace, tmp_path: Path) -> None:
+    workspace = await make()
+    outside = tmp_path / "outside"
+    write(outside, {"precious.txt": "x\n"})
+    workspace.tree.rename(tmp_path / "moved")
+    workspace.tree.symlink_to(outside)
+    for attempt in (workspace.book.snapshot(), workspace.book.reset_to(workspace.start_tree)):
+        with pytest.raises(GitError, match="was replaced by a link"):
+            await attempt
+    assert [path.name for path in outside.iterdir()] == ["precious.txt"]
 
 
 async def test_files_tracked_at_the_start_stay_in_it_although_ignored(make: MakeWorkspace, tmp_path: Path) -> None:
