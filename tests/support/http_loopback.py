@@ -74,16 +74,27 @@ class Loopback:
     """Serves a handler on a port of 127.0.0.1 until it is closed."""
 
     handler: Handler
+    port: int = 0
+    """0 takes a free one."""
     received: list[Received] = field(default_factory=list)
     _server: asyncio.Server | None = None
+    _serving: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def __aenter__(self) -> Loopback:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=1 << 26)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, limit=1 << 26)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer), name="loopback-connection")
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
 
     @property
     def url(self) -> str:

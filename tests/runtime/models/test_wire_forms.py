@@ -223,7 +223,7 @@ async def test_chat_usage_holds_the_cached_part_inside_the_prompt() -> None:
 async def test_chat_usage_without_cache_detail_is_not_reported() -> None:
     async with ScriptedServer([text("ok")], chat_usage="plain") as server:
         got = (await reply_of(qwen(server))).usage
-        assert (got.input, got.cache_read, got.cache_share) == (1000, None, None)
+        assert (got.input, got.cache_read, got.cache_share) == (server.chat_counted[0][0], None, None)
 
 
 async def test_chat_without_usage_is_estimated_and_marked() -> None:
