@@ -22,6 +22,9 @@ from runtime.workspace.deliver import Delivered, Kept, apply_change, branch_chan
 from runtime.workspace.discard import discard_workspace
 from runtime.workspace.repository import Repository
 
+LEFT_OUT_SHOWN = 10
+"""How many files are named that are left out of a change."""
+
 
 async def finish(
     state: RunState, control: Control, services: Services, workspace: Workspace | None, end: RunEnds, said: str
@@ -51,7 +54,8 @@ async def finish(
         # No tool ran, so there is nothing in the workspace that anybody made.
         await discard_workspace(workspace.repository, workspace.folder, state.run, agreed=True)
     totals = await services.ledger.run_totals(state.run)
-    finished = control.emitter.emit(_event(state, end, totals, diff, ref, said))
+    detail = "; ".join(filter(None, (end.detail, await _left_out(workspace))))
+    finished = control.emitter.emit(_event(state, end, detail, totals, diff, ref, said))
     await durable(services, control)
     return finished
 
@@ -77,6 +81,18 @@ async def _late_writes(workspace: Workspace | None, tree: str | None) -> tuple[s
         again = await workspace.book.snapshot()
         return tuple(one_line(change.path) for change in await workspace.book.changes(tree, again))
     return ()
+
+
+async def _left_out(workspace: Workspace | None) -> str:
+    """New files that are no part of the change, in words; a broken workspace tells none."""
+    if workspace is None:
+        return ""
+    with contextlib.suppress(LooptopError):
+        names = await workspace.book.withheld()
+        more = f" and {len(names) - LEFT_OUT_SHOWN} more" if len(names) > LEFT_OUT_SHOWN else ""
+        if names:
+            return f"not part of the change, because they look like secrets: {', '.join(names[:LEFT_OUT_SHOWN])}{more}"
+    return ""
 
 
 async def _deliver(state: RunState, control: Control, workspace: Workspace, tree: str) -> None:
@@ -105,11 +121,13 @@ async def deliver_change(change: Kept, repository: Repository, run: str, how: st
     return await apply_change(change.book, repository, change.start, change.end)
 
 
-def _event(state: RunState, end: RunEnds, totals: RunTotals, diff: DiffStat, ref: str | None, said: str) -> RunFinished:
+def _event(
+    state: RunState, end: RunEnds, detail: str, totals: RunTotals, diff: DiffStat, ref: str | None, said: str
+) -> RunFinished:
     usage, money = totals.usage, totals.money
     return RunFinished(
         reason=end.reason,
-        detail=end.detail,
+        detail=detail,
         attempts=state.counters.attempt,
         rounds=state.counters.round,
         steps=state.counters.step,
