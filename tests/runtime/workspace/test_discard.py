@@ -192,3 +192,25 @@ async def test_another_workers_start_sweeps_nothing(make: MakeWorkspace) -> None
     await make("r2")
     assert (first.tree / "untracked.txt").exists()
     assert first.book.folder.is_dir()
+
+
+async def test_discarding_what_is_gone_is_no_error(make: MakeWorkspace) -> None:
+    workspace = await make()
+    for _ in range(2):
+        await discard_workspace(workspace.repository, workspace.folder, "r1")
+
+
+async def test_a_change_is_not_lost_with_a_branch_of_other_content(make: MakeWorkspace, repo: Path) -> None:
+    workspace = await make()
+    write(workspace.tree, {"README.md": "its\n"})
+    (workspace.tree / "data" / "table.csv").unlink()
+    git(repo, "checkout", "-q", "-b", "half")
+    write(repo, {"README.md": "its\n"})
+    git(repo, "commit", "-qam", "half of it")
+    git(repo, "checkout", "-q", "main")
+    assert (await held(workspace)).files == ("README.md", "data/table.csv")
+    git(repo, "checkout", "-q", "half")
+    git(repo, "rm", "-q", "data/table.csv")
+    git(repo, "commit", "-qm", "the other half")
+    git(repo, "checkout", "-q", "main")
+    assert not await held(workspace)
