@@ -32,6 +32,8 @@ class Claims:
             row = connection.execute("SELECT * FROM runs WHERE id = ?", (run,)).fetchone()
             if row is None:
                 raise UsageError(f"There is no run {run!r}.", "`looptop runs` lists them.")
+            if row["pruned_at"]:
+                raise UsageError(f"Run {run} can't be resumed: its events were removed on {row['pruned_at'][:10]}.")
             executing = row["reason"] is None or row["claimed"]
             if executing and owner_lives(row, now) is not False:
                 raise UsageError(f"Run {run} is being executed by process {row['pid']} on {row['host']}.")

@@ -147,6 +147,10 @@ class EventLog:
             row = connection.execute("SELECT * FROM runs WHERE id = ?", (event.run,)).fetchone()
             if row is None:
                 raise StoreError(f"There is no run {event.run} in the store.")
+            if row["pruned_at"]:
+                raise StoreError(
+                    f"The events of run {event.run} were removed on {row['pruned_at'][:10]}; none can be added."
+                )
             executing = row["reason"] is None or row["claimed"]
             if executing and owner_lives(row, now) is not False:
                 raise StoreError(f"Run {event.run} is being executed by process {row['pid']} on {row['host']}.")

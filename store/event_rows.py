@@ -64,6 +64,9 @@ def insert_events(connection: sqlite3.Connection, batch: Sequence[Event], owner:
 def _insert_of_run(
     connection: sqlite3.Connection, run: str, events: Sequence[Event], owner: Owner | None, refused: list[str]
 ) -> None:
+    if connection.execute("SELECT 1 FROM runs WHERE id = ? AND pruned_at IS NOT NULL", (run,)).fetchone():
+        # Its events were removed on purpose; what was derived from them stays as it is.
+        return
     last = int(connection.execute("SELECT coalesce(max(seq), 0) FROM events WHERE run = ?", (run,)).fetchone()[0])
     fresh: list[Event] = []
     rows: list[tuple[Any, ...]] = []

@@ -57,6 +57,8 @@ class RunLine:
     result_ref: str | None = None
     delivered: str = ""
     last_seq: int = 0
+    pruned_at: str | None = None
+    """When its events were removed; None while they are there."""
 
 
 def run_line(row: sqlite3.Row, now: datetime) -> RunLine:
@@ -100,5 +102,16 @@ _SAME = (
         "budget_micros",
         "failing",
     ),
-    *("held", "held_text", "score", "threshold", "detail", "summary", "result_ref", "delivered", "last_seq"),
+    *(
+        "held",
+        "held_text",
+        "score",
+        "threshold",
+        "detail",
+        "summary",
+        "result_ref",
+        "delivered",
+        "last_seq",
+        "pruned_at",
+    ),
 )

@@ -132,5 +132,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "DROP TABLE commands_before",
         "CREATE INDEX conversations_by_time ON conversations (project, at)",
     ),
+    ("ALTER TABLE runs ADD COLUMN pruned_at TEXT",),
 )
 SCHEMA_VERSION = len(MIGRATIONS)

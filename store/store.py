@@ -14,6 +14,7 @@ from store.history import History
 from store.ledger import UsageLedger
 from store.projects import Projects
 from store.reports import Reports
+from store.retention import Retention
 from store.views import Views
 
 FILE_NAME = "looptop.db"
@@ -31,6 +32,7 @@ class Store:
     views: Views
     projects: Projects
     claims: Claims
+    retention: Retention
 
 
 @asynccontextmanager
@@ -45,7 +47,7 @@ async def open_store(home: Path) -> AsyncIterator[Store]:
     claims = Claims(database, events)
     claims.start()
     try:
-        yield Store(database, events, ledger, history, reports, views, projects, claims)
+        yield Store(database, events, ledger, history, reports, views, projects, claims, Retention(database))
     finally:
         try:
             await claims.close()

@@ -75,8 +75,15 @@ class Views:
             if pause_s is not None:
                 await asyncio.sleep(pause_s)
         if not view.seq:
-            raise UsageError(f"There is no run {run!r}.", "`looptop runs` lists them.")
+            raise await self._nothing_of(run)
         return view
+
+    async def _nothing_of(self, run: str) -> UsageError:
+        rows = await self._database.rows("SELECT pruned_at FROM runs WHERE id = ?", (run,))
+        if rows and rows[0]["pruned_at"]:
+            day = rows[0]["pruned_at"][:10]
+            return UsageError(f"The events of run {run} were removed on {day}; its line and its usage are still there.")
+        return UsageError(f"There is no run {run!r}.", "`looptop runs` lists them.")
 
     async def load_fully(self, run: str) -> RunView:
         """The same by folding every event."""

@@ -179,6 +179,22 @@ def test_process_ends_when_nobody_closed(home: Path, how: str) -> None:
     assert time.time() - float(out) < 1.0
 
 
+def test_process_ends_when_the_loop_just_stops(home: Path) -> None:
+    """Not even the writer task was told: the connection's thread must not keep the process."""
+    code = OPEN + (
+        "import sys\n"
+        "from store.database import Database\n"
+        "loop = asyncio.new_event_loop()\n"
+        "database = Database(Path(sys.argv[1]) / 'looptop.db')\n"
+        "loop.run_until_complete(database.open())\n"
+        "loop.run_until_complete(database.write(lambda c: c.execute('CREATE TABLE t (x)')))\n"
+        "print('stopped', flush=True)\n"
+    )
+    process = child(code, str(home))
+    out, _ = process.communicate(timeout=10)
+    assert (process.returncode, out) == (0, "stopped\n")
+
+
 def test_closing_is_quick_while_another_process_holds_the_lock(home: Path) -> None:
     code = OPEN + (
         "import sys, time, sqlite3\n"
