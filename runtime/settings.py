@@ -46,6 +46,13 @@ SETTINGS: dict[str, Setting] = {
         Setting("budget.tokens", "count", 1_000_000, "Tokens that a run may use; 0 is off.", 0),
         Setting("budget.usd", "number", 0.0, "Dollars that a run may cost; 0 is off.", 0),
         Setting("budget.minutes", "number", 0.0, "Minutes that a run may take, without waits; 0 is off.", 0),
+        Setting(
+            "budget.project_usd", "number", 0.0, "Dollars that all runs of a project may cost together; 0 is off.", 0
+        ),
+        Setting(
+            "budget.tenant_usd", "number", 0.0, "Dollars that all runs of a tenant may cost together; 0 is off.", 0
+        ),
+        Setting("budget.day_usd", "number", 0.0, "Dollars that all runs of a UTC day may cost together; 0 is off.", 0),
         Setting("max_rounds", "count", 40, "Model calls of one attempt.", 1, 1000),
         Setting("max_output_tokens", "count", 16_384, "Output tokens of one call.", 1, 1_000_000),
         Setting("ttl", "choice", "5m", "Lifetime of cache entries.", choices=("5m", "1h")),

@@ -26,7 +26,7 @@ from runtime.loop.setup import WorkspaceSettings
 from runtime.models.base import Model
 from runtime.models.factory import endpoint_for, make_model
 from runtime.models.transport import RetryPolicy, Transport
-from runtime.ports import SystemClock
+from runtime.ports import Limit, SystemClock
 from runtime.process.tree import reap_run
 from runtime.text import Masker, one_line, secret_values
 from runtime.verify.detect import Detected, detect_steps
@@ -45,6 +45,8 @@ class HostSettings:
     prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     transport: RetryPolicy = field(default_factory=RetryPolicy)
     base_url: str | None = None
+    limits: tuple[Limit, ...] = ()
+    """Dollar budgets of project, tenant and day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,7 @@ class Cockpit:
             caps=self.settings.caps,
             project_cap=project_cap,
             worker=this_process().host,
+            limits=self.settings.limits,
         )
 
     async def _make_model(self, name: str, context: ModelContext) -> Model:

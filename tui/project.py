@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from runtime.catalog.models import DEFAULT_MODEL
 from runtime.events.values import RunSettings, VerifySpec
 from runtime.loop.setup import WorkspaceSettings
 from runtime.models.transport import RetryPolicy
+from runtime.ports import Limit
 from runtime.settings import Settings, load_settings
 from runtime.usage import MICROS_PER_DOLLAR
 from runtime.workspace.lend import propose
 from tui.compose import HostSettings
 from tui.places import config_of
+
+SHARED_BUDGETS: tuple[tuple[Literal["project", "tenant", "day"], str], ...] = (
+    ("project", "budget.project_usd"),
+    ("tenant", "budget.tenant_usd"),
+    ("day", "budget.day_usd"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,4 +116,7 @@ def host_settings(settings: Settings, base_url: str | None = None) -> HostSettin
             silence_s=settings["transport.silence"],
         ),
         base_url=base_url or settings["base_url"],
+        limits=tuple(
+            Limit(of, "micros", round(settings[key] * MICROS_PER_DOLLAR)) for of, key in SHARED_BUDGETS if settings[key]
+        ),
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from contextlib import aclosing
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -73,37 +74,43 @@ class Caller:
         self._text = DeltaBatch(self._emit_text)
         self._thinking = DeltaBatch(self._emit_thinking)
 
-    async def call(self, model: Model, request: Request, predicted_read: int | None = None) -> Reply:
-        """Make the next round's call and return the reply. Raises Aborted, Cut, or ModelCallError once the transport gave up.
+    def next_id(self) -> str:
+        """An id for the next round's call."""
+        return f"{self._state.run}-{self._state.counters.round + 1}-{secrets.token_hex(3)}"
 
-        However it ends, its usage is in the ledger before this returns or raises.
+    @contextmanager
+    def scoped(self) -> Iterator[None]:
+        """What the next round's call is for, as the ledger notes it."""
+        counters = self._state.counters
+        with scope(leg=counters.leg, attempt=counters.attempt, round=counters.round + 1, purpose="fix"):
+            yield
+
+    async def call(self, model: Model, request: Request, call_id: str, predicted_read: int | None = None) -> Reply:
+        """Make the next round's call, reserved under `call_id`, and return the reply.
+
+        Raises Aborted, Cut, or ModelCallError once the transport gave up. However it ends, its usage is in the ledger before
+        this returns or raises.
         """
         counters = self._state.counters
         counters.round += 1
-        estimate = estimate_tokens(request)
         flight = CallInFlight(
-            f"{self._state.run}-{counters.round}-{secrets.token_hex(3)}",
-            self._services.clock.now(),
-            self._services.clock.monotonic(),
-            estimate,
+            call_id, self._services.clock.now(), self._services.clock.monotonic(), estimate_tokens(request)
         )
-        worst = self._services.prices.worst_case(model.provider, model.name, estimate, request.max_output_tokens)
         self._emit(
             RoundStarted(
                 attempt=counters.attempt,
                 round=counters.round,
                 leg=counters.leg,
                 model=model.name,
-                prompt_estimate=estimate,
+                prompt_estimate=flight.estimate,
                 predicted_read=predicted_read,
-                reserved_micros=worst,
+                reserved_micros=self._services.prices.worst_case(
+                    model.provider, model.name, flight.estimate, request.max_output_tokens
+                ),
             )
         )
         await durable(self._services, self._control)
-        with scope(leg=counters.leg, attempt=counters.attempt, round=counters.round, purpose="fix"):
-            tokens = estimate + request.max_output_tokens
-            await self._services.ledger.reserve(flight.call_id, self._state.run, tokens, worst)
-            return await self._guarded(model, request, flight)
+        return await self._guarded(model, request, flight)
 
     async def _guarded(self, model: Model, request: Request, flight: CallInFlight) -> Reply:
         try:

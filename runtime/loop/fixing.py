@@ -113,17 +113,14 @@ class Fixer:
 
     async def _round(self) -> Reply:
         request = self.conversation.request()
-        estimate = estimate_tokens(request)
-        worst = self.services.prices.worst_case(
-            self.model.provider, self.model.name, estimate, request.max_output_tokens
-        )
-        free = self.model.provider == "local"
-        await self.gate.open_for(0 if free else estimate + request.max_output_tokens, worst)
-        self.rounds_made += 1
-        try:
-            return await self.caller.call(self.model, request)
-        except ModelCallError as error:
-            raise RunEnds(StopReason.UNRECOVERABLE, self._explain(error)) from error
+        call_id = self.caller.next_id()
+        with self.caller.scoped():
+            await self.gate.open_for(call_id, self.model, estimate_tokens(request), request.max_output_tokens)
+            self.rounds_made += 1
+            try:
+                return await self.caller.call(self.model, request, call_id)
+            except ModelCallError as error:
+                raise RunEnds(StopReason.UNRECOVERABLE, self._explain(error)) from error
 
     def _explain(self, error: ModelCallError) -> str:
         hints = {

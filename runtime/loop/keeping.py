@@ -18,7 +18,7 @@ async def durable(services: Services, control: Control) -> None:
         try:
             await services.record.flush()
         except RecordBlocked as blocked:
-            await _held(control, blocked)
+            await wait_for_disk(control, blocked)
         else:
             control.end_hold()
             return
@@ -30,13 +30,14 @@ async def keep_row(services: Services, control: Control, row: CallRow) -> None:
         try:
             await services.ledger.record(row)
         except RecordBlocked as blocked:
-            await _held(control, blocked)
+            await wait_for_disk(control, blocked)
         else:
             control.end_hold()
             return
 
 
-async def _held(control: Control, blocked: RecordBlocked) -> None:
+async def wait_for_disk(control: Control, blocked: RecordBlocked) -> None:
+    """Say what the record needs, and wait a moment before it is tried again."""
     if control.waiting is None:
         control.begin_hold(HoldReason.DISK, blocked.text)
     await asyncio.sleep(RETRY_SECONDS)

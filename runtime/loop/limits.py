@@ -7,9 +7,11 @@ from dataclasses import replace
 from runtime.events.values import HoldReason, StopReason
 from runtime.loop.control import Control
 from runtime.loop.interruptions import RunEnds
+from runtime.loop.keeping import wait_for_disk
 from runtime.loop.services import Services
 from runtime.loop.state import Limits, RunState
-from runtime.ports import RunTotals
+from runtime.models.base import Model
+from runtime.ports import Limit, RecordBlocked, Refusal
 from runtime.usage import MICROS_PER_DOLLAR
 
 ADVICE = "Split the task into smaller ones, or ask whoever sets the limit to raise it."
@@ -26,12 +28,17 @@ def dollars(micros: int) -> str:
     return f"${value:,.2f}" if value >= 1 else f"${value:,.4f}"
 
 
-def cost_message(used: int, need: int, limit: int, complete: bool) -> str:
-    """What the supervisor reads when the dollar budget is reached."""
-    spent = dollars(used) + ("" if complete else " and calls without a price")
+WHOSE = {"run": "", "project": "the project's ", "tenant": "the tenant's ", "day": "the day's "}
+
+
+def cost_message(refusal: Refusal) -> str:
+    """What the supervisor reads when a dollar budget is reached."""
+    spent = dollars(refusal.used) + ("" if refusal.complete else " and calls without a price")
+    flight = f", calls in flight may take {dollars(refusal.reserved)}" if refusal.reserved else ""
+    whose = WHOSE[refusal.limit.of] or "the "
     return (
-        f"stopped at the dollar budget: {spent} used, the next call may cost {dollars(need)}, "
-        f"limit {dollars(limit)}. {ADVICE}"
+        f"stopped at {whose}dollar budget: {spent} used{flight}, the next call may cost {dollars(refusal.needed)}, "
+        f"limit {dollars(refusal.limit.limit)}. {ADVICE}"
     )
 
 
@@ -48,19 +55,50 @@ class Gate:
         self._control = control
         self._services = services
 
-    async def open_for(self, tokens: int, micros: int | None) -> None:
-        """Return when a call of at most `tokens` and `micros` (None: no price) fits all budgets.
+    async def open_for(self, call_id: str, model: Model, prompt_tokens: int, output_tokens: int) -> None:
+        """Reserve a call's worst case and return when it fits all budgets.
 
         A budget that is reached holds the run where the settings say so, until it is raised; else, and when the supervisor
         chooses to end, raises RunEnds with the reason.
         """
+        free = model.provider == "local"
+        tokens = 0 if free else prompt_tokens + output_tokens
+        micros = self._services.prices.worst_case(model.provider, model.name, prompt_tokens, output_tokens)
         while True:
-            totals = await self._services.ledger.run_totals(self._state.run)
-            reached = self._reached(totals, tokens, micros)
-            if reached is None:
+            await self.check_time()
+            try:
+                refusal = await self._services.ledger.try_reserve(
+                    call_id,
+                    self._state.run,
+                    tokens,
+                    micros,
+                    self._limits(),
+                    provider=model.provider,
+                    model=model.name,
+                    output_tokens=0 if free else output_tokens,
+                )
+            except RecordBlocked as blocked:
+                await wait_for_disk(self._control, blocked)
+                continue
+            self._control.end_hold()
+            if refusal is None:
                 return
-            reason, text = reached
-            await self.decide(reason, text)
+            await self._refused(refusal)
+
+    def _limits(self) -> list[Limit]:
+        own = self._state.limits
+        limits = [Limit("run", "tokens", own.tokens)] if own.tokens is not None else []
+        if own.micros is not None:
+            limits.append(Limit("run", "micros", own.micros))
+        tenant = self._state.settings.tenant
+        return [*limits, *(limit for limit in self._services.limits if limit.of != "tenant" or tenant)]
+
+    async def _refused(self, refusal: Refusal) -> None:
+        if refusal.limit.unit == "tokens":
+            text = token_message(refusal.used + refusal.reserved, refusal.needed, refusal.limit.limit)
+            await self.decide(StopReason.TOKEN_BUDGET, text)
+        else:
+            await self.decide(StopReason.COST_BUDGET, cost_message(refusal))
 
     async def decide(self, reason: StopReason, text: str) -> None:
         """Hold until the budgets change, or raise RunEnds."""
@@ -82,16 +120,6 @@ class Gate:
         limit = self._state.limits.seconds
         used = self._control.active_s(self._state.active_before_s)
         return time_message(used, limit) if limit is not None and used >= limit else None
-
-    def _reached(self, totals: RunTotals, tokens: int, micros: int | None) -> tuple[StopReason, str] | None:
-        limits = self._state.limits
-        if limits.tokens is not None and totals.tokens + tokens > limits.tokens:
-            return StopReason.TOKEN_BUDGET, token_message(totals.tokens, tokens, limits.tokens)
-        if limits.micros is not None and micros is not None and totals.money.micros + micros > limits.micros:
-            text = cost_message(totals.money.micros, micros, limits.micros, totals.money.complete)
-            return StopReason.COST_BUDGET, text
-        text_or_none = self._time_reached()
-        return None if text_or_none is None else (StopReason.TIME_BUDGET, text_or_none)
 
 
 def _budgets_differ(a: Limits, b: Limits) -> bool:

@@ -10,7 +10,7 @@ from runtime.bus import Bus
 from runtime.events.values import VerifySpec
 from runtime.models.base import Model
 from runtime.models.transport import Transport
-from runtime.ports import Clock, Ledger, Prices, Record
+from runtime.ports import Clock, Ledger, Limit, Prices, Record
 from runtime.process.run import Sandbox
 from runtime.text import Masker
 
@@ -48,3 +48,5 @@ class Services:
     project_cap: int | None = None
     sandbox: Sandbox | None = None
     worker: str = ""
+    limits: tuple[Limit, ...] = ()
+    """Dollar budgets of project, tenant and day."""
