@@ -1,6 +1,7 @@
 """Capabilities of models that no price table has: cache minimum, limits, end of life, what a request may carry.
 
-Sources: the provider's documentation and SDK of autumn 2026 (cache minima, thinking modes, retirement dates). Unknown is None.
+Sources: the provider's documentation and SDK of autumn 2026 (cache minima, thinking modes, retirement dates), and the context
+sizes of genai-prices 0.2.3. Unknown is None.
 """
 
 from __future__ import annotations
@@ -28,31 +29,45 @@ class ModelFacts:
     """Takes `thinking: adaptive`."""
     binds_thinking: bool = False
     """Ties thinking blocks to the unchanged history before them."""
+    hides_thinking: bool = False
+    """Streams nothing of its reasoning unless a summary is asked for."""
 
 
-def _claude(minimum: int, *, binds: bool = False, adaptive: bool = True, end: date | None = None) -> ModelFacts:
-    return ModelFacts(minimum, None, None, end, adaptive, binds)
+SMALL, LARGE = 200_000, 1_000_000
+
+
+def _old(minimum: int, context: int = SMALL, max_output: int | None = None, end: date | None = None) -> ModelFacts:
+    return ModelFacts(minimum, context, max_output, end)
+
+
+def _new(minimum: int, *, binds: bool = False, hides: bool = True) -> ModelFacts:
+    return ModelFacts(minimum, LARGE, adaptive_thinking=True, binds_thinking=binds, hides_thinking=hides)
 
 
 _FACTS: dict[str, ModelFacts] = {
-    "claude-opus-5-5": _claude(512, binds=True),
-    "claude-sonnet-5-5": _claude(512, binds=True),
-    "claude-haiku-5-5": _claude(512, binds=True),
-    "claude-fable-5-2": _claude(512, binds=True),
-    "claude-fable-5-1": _claude(512, binds=True),
-    "claude-fable-5": _claude(512),
-    "claude-mythos-5": _claude(512),
-    "claude-opus-5": _claude(512),
-    "claude-opus-4-8": _claude(1024),
-    "claude-sonnet-5": _claude(1024),
-    "claude-sonnet-4-6": _claude(1024),
-    "claude-sonnet-4-5": _claude(1024, adaptive=False, end=date(2026, 11, 30)),
-    "claude-sonnet-4": _claude(1024, adaptive=False),
-    "claude-opus-4-1": _claude(1024, adaptive=False),
-    "claude-opus-4-7": _claude(2048),
-    "claude-opus-4-6": _claude(4096),
-    "claude-opus-4-5": _claude(4096, adaptive=False, end=date(2027, 1, 22)),
-    "claude-haiku-4-5": _claude(4096, adaptive=False),
+    "claude-opus-5-5": _new(512, binds=True),
+    "claude-sonnet-5-5": _new(512, binds=True),
+    "claude-haiku-5-5": _new(512, binds=True),
+    "claude-fable-5-2": _new(512, binds=True),
+    "claude-fable-5-1": _new(512, binds=True),
+    "claude-fable-5": _new(512),
+    "claude-mythos-5-2": _new(512, binds=True),
+    "claude-mythos-5-1": _new(512),
+    "claude-mythos-5": _new(512),
+    "claude-opus-5": _new(512),
+    "claude-opus-4-8": _new(1024),
+    "claude-opus-4-7": _new(2048),
+    "claude-opus-4-6": _new(4096, hides=False),
+    "claude-sonnet-5": _new(1024),
+    "claude-sonnet-4-6": _new(1024, hides=False),
+    "claude-opus-4-5": _old(4096, max_output=64_000, end=date(2027, 1, 22)),
+    "claude-sonnet-4-5": _old(1024, max_output=64_000, end=date(2026, 11, 30)),
+    "claude-haiku-4-5": _old(4096, max_output=64_000),
+    "claude-opus-4-1": _old(1024, max_output=32_000),
+    "claude-opus-4": _old(1024, max_output=32_000),
+    "claude-sonnet-4": _old(1024, max_output=64_000),
+    "claude-3-5-haiku": _old(2048, max_output=8_192),
+    "claude-3-haiku": _old(2048, max_output=4_096),
     "local": ModelFacts(),
 }
 UNKNOWN = ModelFacts()

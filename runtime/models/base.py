@@ -175,6 +175,8 @@ class Reply(_Frozen):
     cache_miss: str | None = None
     """The provider's own cache diagnosis, where it offers one."""
     rate_limits: dict[str, str] = Field(default_factory=dict)
+    usage_notes: tuple[str, ...] = ()
+    """Why figures of the usage are unknown or assumed, in words."""
 
 
 Piece = TextPiece | ArgumentsPiece | UsageSoFar | CallRetried | Reply
@@ -221,6 +223,7 @@ class ModelCallError(Exception):
         usage: Usage | None = None,
         request_id: str | None = None,
         sent: bool = True,
+        rate_limits: dict[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.fault = fault
@@ -230,6 +233,7 @@ class ModelCallError(Exception):
         self.usage = usage
         self.request_id = request_id
         self.sent = sent
+        self.rate_limits = rate_limits or {}
 
     def __str__(self) -> str:
         """The message as it stands: whoever gives up adds to it."""
