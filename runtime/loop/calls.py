@@ -19,6 +19,7 @@ from runtime.loop.state import RunState
 from runtime.models.base import (
     ArgumentsPiece,
     CallRetried,
+    CallWaits,
     Model,
     ModelCallError,
     Reply,
@@ -136,6 +137,9 @@ class Caller:
                 if isinstance(piece, CallRetried):
                     await self._retried(model, flight, piece)
                     continue
+                if isinstance(piece, CallWaits):
+                    self._hold_for(piece.wait_s, "before the call is sent: the server limits the rate")
+                    continue
                 self._control.end_hold()
                 if isinstance(piece, TextPiece):
                     flight.streamed_bytes += len(piece.text.encode("utf-8", "replace"))
@@ -173,8 +177,12 @@ class Caller:
                 cost_micros=priced.micros,
             )
         )
-        if piece.wait_s > LONG_WAIT_S:
-            text = f"waiting {piece.wait_s / 60:.0f} min before the call is tried again: {piece.error}"
+        self._hold_for(piece.wait_s, f"before the call is tried again: {piece.error}")
+
+    def _hold_for(self, wait_s: float, why: str) -> None:
+        """A wait longer than a minute is a hold, with the time in words."""
+        if wait_s > LONG_WAIT_S:
+            text = f"waiting {wait_s / 60:.0f} min {why}"
             self._control.begin_hold(HoldReason.TRANSPORT, self._services.masker.mask(text))
 
     async def _broke_off(

@@ -157,6 +157,12 @@ class CallRetried(_Frozen):
     usage: Usage | None = None
 
 
+class CallWaits(_Frozen):
+    """The call isn't sent before `wait_s` seconds, because of a rate limit; nothing was tried yet."""
+
+    wait_s: float
+
+
 class Reply(_Frozen):
     """A whole reply. `stop_detail` has the provider's own word; `gave_up` holds a model's own statement that it has no idea."""
 
@@ -179,7 +185,7 @@ class Reply(_Frozen):
     """Why figures of the usage are unknown or assumed, in words."""
 
 
-Piece = TextPiece | ArgumentsPiece | UsageSoFar | CallRetried | Reply
+Piece = TextPiece | ArgumentsPiece | UsageSoFar | CallRetried | CallWaits | Reply
 
 
 class CallFault(StrEnum):

@@ -13,20 +13,23 @@ from runtime.models.base import (
     ArgumentsPiece,
     CallFault,
     CallRetried,
+    CallWaits,
     Model,
     ModelCallError,
     Piece,
+    Reply,
     Request,
     TextPiece,
     UsageSoFar,
 )
-from runtime.models.limiter import Limiter
+from runtime.models.limiter import Lane, Limiter
+from runtime.prompt.estimate import BYTES_PER_TOKEN, estimate_tokens
 from runtime.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Bounds on tries and waits. A server's `retry-after` is honoured up to `max_wait_s`; a longer one ends the call."""
+    """Bounds on tries and waits, in seconds. A server's `retry-after` is honoured; one beyond what is left of `max_wait_s` ends the call."""
 
     tries: int = 5
     base_s: float = 1.0
@@ -51,34 +54,38 @@ class Transport:
     rng: random.Random = field(default_factory=random.Random)
 
     async def call(self, model: Model, request: Request) -> AsyncGenerator[Piece, None]:
-        """Pieces of the call, of every try; the last piece is the Reply. Raises ModelCallError after the last try."""
+        """Pieces of the call, of every try; the last piece is the Reply. Raises ModelCallError after the last try.
+
+        Waits are announced by a CallRetried or CallWaits before they begin, and end at once when the generator is closed.
+        """
         attempt, waited = 1, 0.0
         while True:
-            progress = _Progress()
+            progress = _Progress(request)
             try:
                 async with (
-                    self.limiter.turn(model.provider, model.name),
-                    aclosing(self._one(model, request, progress)) as pieces,
+                    self.limiter.place(model) as lane,
+                    aclosing(self._one(model, request, lane, progress)) as pieces,
                 ):
                     async for piece in pieces:
                         yield piece
                 return
-            except ModelCallError as failed:
-                error = failed
-                if error.usage is None and error.sent:
-                    error.usage = progress.usage
+            except ModelCallError as error:
+                error.usage = progress.cost_of(error)
+                self.limiter.refused(lane, error)
+                waited += progress.waited
                 wait = self._wait(error, attempt, waited)
                 if wait is None:
-                    raise self._told(error, attempt) from error
-            yield CallRetried(
-                attempt=attempt,
-                of=self.policy.tries,
-                status=error.status,
-                error=error.message,
-                wait_s=wait,
-                usage=_cost_of(error, progress),
-            )
-            self.limiter.back_off(model.provider, error)
+                    self._tell(error, attempt)
+                    raise
+                retried = CallRetried(
+                    attempt=attempt,
+                    of=self.policy.tries,
+                    status=error.status,
+                    error=error.message,
+                    wait_s=wait,
+                    usage=error.usage,
+                )
+            yield retried
             await self.sleep(wait)
             waited += wait
             attempt += 1
@@ -87,44 +94,56 @@ class Transport:
         """Seconds to wait before the next try; None where there is none."""
         if error.fault not in RETRYABLE or attempt >= self.policy.tries:
             return None
-        asked = error.retry_after_s
-        wait = self.policy.backoff_s(attempt, self.rng) if asked is None else asked
+        # A server that asks for no wait at all gets the usual one: it has just refused.
+        wait = error.retry_after_s or self.policy.backoff_s(attempt, self.rng)
         return None if waited + wait > self.policy.max_wait_s else wait
 
-    def _told(self, error: ModelCallError, attempt: int) -> ModelCallError:
+    def _tell(self, error: ModelCallError, attempt: int) -> None:
         if attempt > 1 or error.fault in RETRYABLE:
             tries = f"{attempt} {'try' if attempt == 1 else 'tries'}"
             asked = f"; the server asks to wait {error.retry_after_s:,.0f} s" if error.retry_after_s else ""
             error.message = f"{error.message} (given up after {tries}{asked})"
-        return error
 
-    async def _one(self, model: Model, request: Request, progress: _Progress) -> AsyncGenerator[Piece, None]:
+    async def _one(
+        self, model: Model, request: Request, lane: Lane, progress: _Progress
+    ) -> AsyncGenerator[Piece, None]:
         """One try, ended when it brings no content for too long."""
+        progress.waited = self.limiter.reserve(lane, progress.estimate)
+        if progress.waited > self.policy.max_wait_s:
+            text = f"calls to {model.provider} are held back after a rate limit"
+            raise ModelCallError(CallFault.RATE_LIMITED, text, retry_after_s=progress.waited, sent=False)
+        if progress.waited > 0:
+            yield CallWaits(wait_s=progress.waited)
+            await self.sleep(progress.waited)
         async with aclosing(model.stream(request)) as stream:
             iterator = stream.__aiter__()
             while True:
                 try:
-                    async with asyncio.timeout(self.policy.silence_s):
+                    async with asyncio.timeout(self.policy.silence_s) as silence:
                         piece = await anext(iterator)
                 except StopAsyncIteration:
                     return
                 except TimeoutError:
+                    if not silence.expired():
+                        raise
                     text = f"no content for {self.policy.silence_s:g} s"
-                    raise ModelCallError(CallFault.SILENT, text, usage=progress.usage, sent=progress.started) from None
+                    raise ModelCallError(CallFault.SILENT, text, usage=progress.usage) from None
                 progress.see(piece)
+                if isinstance(piece, Reply):
+                    self.limiter.learn(lane, piece.rate_limits)
                 yield piece
 
 
 class _Progress:
     """How far a try came."""
 
-    def __init__(self) -> None:
-        self.started = False
+    def __init__(self, request: Request) -> None:
+        self.estimate = estimate_tokens(request)
+        self.waited = 0.0
         self.usage: Usage | None = None
         self.streamed_bytes = 0
 
     def see(self, piece: Piece) -> None:
-        self.started = True
         if isinstance(piece, UsageSoFar):
             self.usage = piece.usage
         elif isinstance(piece, TextPiece):
@@ -132,13 +151,22 @@ class _Progress:
         elif isinstance(piece, ArgumentsPiece):
             self.streamed_bytes += piece.size
 
+    def cost_of(self, error: ModelCallError) -> Usage | None:
+        """What the broken try may have cost; None for a try that was refused or never sent.
 
-def _cost_of(error: ModelCallError, progress: _Progress) -> Usage | None:
-    """What a broken try may have cost: reported counts exact, output that streamed beyond them estimated and marked."""
-    usage = error.usage
-    if usage is None:
-        return None
-    streamed = -(-progress.streamed_bytes // 4)
-    if usage.output is None or streamed > usage.output:
-        return usage.model_copy(update={"output": streamed, "estimated": tuple(sorted({*usage.estimated, "output"}))})
-    return usage
+        Reported counts are exact; a prompt that was sent without an answer, and output that streamed in beyond the last count,
+        are estimated and marked.
+        """
+        if not error.sent:
+            return None
+        usage = error.usage or self.usage or Usage()
+        estimated = set(usage.estimated)
+        changes: dict[str, int] = {}
+        if usage.prompt is None:
+            changes["input"] = self.estimate
+            estimated.add("input")
+        streamed = -(-self.streamed_bytes // BYTES_PER_TOKEN)
+        if usage.output is None or streamed > usage.output:
+            changes["output"] = streamed
+            estimated.add("output")
+        return usage.model_copy(update={**changes, "estimated": tuple(sorted(estimated))})
