@@ -96,15 +96,22 @@ class Book:
         git = self._writer(work_tree)
         self._drop_stale_lock()
         await git.call("update-index", "-q", "--refresh", timeout_s=600)
-        await self._enter_nested(git)
+        known = self._known_secrets()
+        for _ in range(_NESTING):
+            await self._enter_nested(git)
+            await self._add(git)
+            # A repository in the place of a file is seen only now that the file is out of the index.
+            if not await self._drop(git, known):
+                break
+        return await git.run("write-tree", "--missing-ok")
+
+    async def _add(self, git: Git) -> None:
         done = await git.call("add", "-A", "--ignore-errors", ".", timeout_s=600)
         # With 1 git has recorded all but what it could not read.
         if done.timed_out or done.exit_code not in {0, 1}:
             said = [line for line in decode(done.stderr).splitlines() if line.startswith(("error:", "fatal:"))]
             why = "it took longer than 600 s" if done.timed_out else one_line(said[0] if said else "no message", 300)
             raise GitError(f"The files of {git.work_tree} could not be recorded: {why}.")
-        await self._drop(git, self._known_secrets())
-        return await git.run("write-tree", "--missing-ok")
 
     @contextlib.asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
@@ -134,16 +141,16 @@ class Book:
             known |= nested
             await self.know(b"".join(os.fsencode(f"{path}{_SEED}\0") for path in sorted(nested)))
 
-    async def _drop(self, git: Git, known: set[str]) -> set[str]:
-        """Take links to other repositories out of the index, and files named like secrets that aren't known; returns such names."""
+    async def _drop(self, git: Git, known: set[str]) -> bool:
+        """Take links to other repositories out of the index, and files named like secrets that aren't known; whether there were links."""
         listed = os.fsdecode(await git.raw("ls-files", "-z", "-s")).split("\0")
         entries = [(entry[:6], entry.partition("\t")[2]) for entry in listed if entry]
-        secrets = {path for _, path in entries if is_secret(path)}
-        gone = [path for mode, path in entries if mode == GITLINK or (path in secrets and path not in known)]
+        links = [path for mode, path in entries if mode == GITLINK]
+        gone = links + [path for _, path in entries if path not in known and is_secret(path)]
         if gone:
             lines = "".join(f"{path}\0" for path in gone)
             await git.run("update-index", "--force-remove", "-z", "--stdin", stdin=os.fsencode(lines))
-        return secrets & known
+        return bool(links)
 
     def _known_secrets(self) -> set[str]:
         """Files named like secrets that the repository tracks: those are its own business."""

@@ -122,7 +122,7 @@ async def _lost_commits(repository: Repository, folder: Path) -> tuple[str, ...]
     )
     borders = [f"^{line.split(' ')[0]}" for line in known_here.splitlines() if " commit " in line or " tag " in line]
     asked = "".join(f"{line}\n" for line in [*commits, *borders]).encode()
-    listed = await reader.run("rev-list", "--no-commit-header", "--format=%h %s", "--stdin", stdin=asked)
+    listed = await reader.run("log", "--format=%h %s", "--stdin", stdin=asked)
     return tuple(one_line(line, 100) for line in listed.splitlines())
 
 

@@ -53,9 +53,13 @@ def state_on_disk(root: Path, path: str, gone: frozenset[str] = frozenset()) -> 
 
 
 def _empties(root: Path, folder: Path, gone: frozenset[str]) -> bool:
-    """Whether nothing is left in a folder once the paths that go are gone, and something goes."""
-    files = [Path(place) / name for place, _, names in os.walk(folder) for name in names]
-    return bool(files) and all(str(file.relative_to(root)) in gone for file in files)
+    """Whether no file is left in a folder once the paths that go are gone; empty folders make room, as for git."""
+    inside = [(place, name) for place, folders, names in os.walk(folder) for name in (*names, *_links(place, folders))]
+    return all(str(Path(place, name).relative_to(root)) in gone for place, name in inside)
+
+
+def _links(place: str, folders: list[str]) -> list[str]:
+    return [name for name in folders if Path(place, name).is_symlink()]
 
 
 def write_all(root: Path, writes: Iterable[Write]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -150,15 +151,20 @@ async def test_the_users_own_attributes_change_no_file(make: MakeWorkspace, tmp_
     assert (workspace.tree / "README.md").read_bytes() == b"# Project\n"
 
 
+def git_elsewhere(tree: Path) -> None:
+    shutil.rmtree(tree / ".git")
+    (tree / ".git").write_text("gitdir: /etc\n")
+
+
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda tree: __import__("shutil").rmtree(tree / ".git"),
+        lambda tree: shutil.rmtree(tree / ".git"),
         lambda tree: (tree / ".git" / "HEAD").write_text("nonsense"),
         lambda tree: (tree / ".git" / "index").write_bytes(b"DIRC broken"),
         lambda tree: (tree / ".git" / "index.lock").write_bytes(b""),
         lambda tree: (tree / ".git" / "config").write_text("[broken"),
-        lambda tree: (__import__("shutil").rmtree(tree / ".git"), (tree / ".git").write_text("gitdir: /etc\n")),
+        git_elsewhere,
     ],
     ids=["deleted", "head", "index", "lock", "config", "file"],
 )
@@ -227,6 +233,23 @@ async def test_a_repository_inside_is_recorded_by_its_files(make: MakeWorkspace)
     assert await kinds(workspace) == wanted
     write(workspace.tree, {"made/e.py": "e\n"})
     assert await kinds(workspace) == {**wanted, "made/e.py": "added"}
+
+
+async def test_a_repository_in_the_place_of_a_file_and_the_other_way_round(make: MakeWorkspace) -> None:
+    workspace = await make()
+    (workspace.tree / "README.md").unlink()
+    make_repository(workspace.tree / "README.md", {"a.py": "a\n"})
+    shutil.rmtree(workspace.tree / "data")
+    make_repository(workspace.tree / "data", {"b.py": "b\n"})
+    wanted = {"README.md": "deleted", "README.md/a.py": "added", "data/table.csv": "deleted", "data/b.py": "added"}
+    assert await kinds(workspace) == wanted
+    assert await kinds(workspace) == wanted
+    shutil.rmtree(workspace.tree / "README.md")
+    write(workspace.tree, {"README.md": "# Project\n"})
+    assert await kinds(workspace) == {"data/table.csv": "deleted", "data/b.py": "added"}
+    await workspace.book.reset_to(workspace.start_tree)
+    assert (workspace.tree / "data" / "table.csv").exists()
+    assert await workspace.book.snapshot() == workspace.start_tree
 
 
 async def test_attributes_of_the_project_change_no_byte(make: MakeWorkspace, tmp_path: Path) -> None:
