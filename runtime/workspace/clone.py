@@ -20,6 +20,9 @@ from runtime.workspace.own_git import excludes_of, own_git
 from runtime.workspace.repository import Repository
 from runtime.workspace.submodules import bring_lfs, bring_submodules
 
+BORROWED_REFS = "borrowed-refs"
+"""File in a workspace's folder: the refs of the supervisor's that its git began with."""
+
 
 def keep_ref(run_id: str) -> str:
     """The ref in the supervisor's repository that keeps a run's objects, and at its end its change."""
@@ -115,6 +118,7 @@ async def _fill(
     await repository.git().run("update-ref", keep_ref(run_id), repository.head, "")
     await book.create(repository.object_format, excludes, shallow)
     await own_git(repository, tree, branch, excludes)
+    shutil.copyfile(tree / ".git" / "packed-refs", folder / BORROWED_REFS)
     await Git(tree).run("reset", "-q", "--hard", repository.head, timeout_s=600)
     notes = [*await bring_submodules(repository, tree), *await bring_lfs(repository, tree)]
     base = await _take_dirty(repository, book) if include_dirty else repository.head
@@ -157,6 +161,7 @@ async def reset_workspace(workspace: Workspace, keep_as: str = "") -> str:
     excludes = (workspace.folder / "excludes").read_text(encoding="utf-8", errors="surrogateescape")
     await own_git(workspace.repository, fresh, workspace.branch, excludes)
     await Git(fresh).run("read-tree", workspace.repository.head)
+    shutil.copyfile(fresh / ".git" / "packed-refs", workspace.folder / BORROWED_REFS)
     await asyncio.to_thread(_replace_git, workspace.tree / ".git", fresh / ".git")
     fresh.rmdir()
     return tried

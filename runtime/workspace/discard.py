@@ -12,7 +12,7 @@ from pathlib import Path
 from runtime.errors import EnvironmentFault, LooptopError, UsageError
 from runtime.process.tree import find_marked
 from runtime.text import one_line
-from runtime.workspace.clone import book_of, keep_ref
+from runtime.workspace.clone import BORROWED_REFS, book_of, keep_ref
 from runtime.workspace.deliver import Kept, kept_change, plan_apply
 from runtime.workspace.git import Git
 from runtime.workspace.repository import Repository
@@ -105,7 +105,13 @@ async def _lost_commits(repository: Repository, folder: Path) -> tuple[str, ...]
     if folder / "tree" / ".git" not in places:
         return ("the workspace's own .git is gone or was replaced, and its commits with it",)
     theirs = (await repository.git().run("for-each-ref", "--format=%(objectname)")).split()
-    known = {*theirs, await book.git().run("rev-parse", "refs/looptop/start^1"), *await _linked(repository)}
+    began_with = await asyncio.to_thread(_ids_of, folder / BORROWED_REFS)
+    known = {
+        *theirs,
+        *began_with,
+        await book.git().run("rev-parse", "refs/looptop/start^1"),
+        *await _linked(repository),
+    }
     ids = {found for place in places for found in await asyncio.to_thread(_ids_in, place)} - known
     reader = Git(
         folder / "tree",
@@ -113,7 +119,7 @@ async def _lost_commits(repository: Repository, folder: Path) -> tuple[str, ...]
         borrow=(repository.objects, *(place / "objects" for place in places)),
     )
     checked = await reader.run("cat-file", "--batch-check", stdin="".join(f"{oid}\n" for oid in sorted(ids)).encode())
-    # What is named but missing makes rev-list fail, and so counts as unknown.
+    # What is named but missing makes the listing fail, and so counts as unknown.
     commits = [line.split(" ")[0] for line in checked.splitlines() if not re.search(r" (blob|tree) \d+$", line)]
     if not commits:
         return ()
@@ -146,13 +152,15 @@ def _git_folders(tree: Path) -> list[Path]:
 def _ids_in(place: Path) -> set[str]:
     """Every object id that HEAD, refs and reflogs of a git folder name."""
     files = [place / name for name in ("HEAD", "ORIG_HEAD", "packed-refs", "FETCH_HEAD", "MERGE_HEAD")]
-    for root in ("refs", "logs"):
+    for root in ("refs", "logs", "worktrees"):
         files += [Path(folder, name) for folder, _, names in os.walk(place / root) for name in names]
-    ids: set[str] = set()
-    for file in files:
-        if file.is_file() and not file.is_symlink():
-            ids |= {found.decode() for found in _ID.findall(file.read_bytes())}
-    return {oid for oid in ids if set(oid) != {"0"}}
+    return {oid for file in files for oid in _ids_of(file) if set(oid) != {"0"}}
+
+
+def _ids_of(file: Path) -> set[str]:
+    if not file.is_file() or file.is_symlink():
+        return set()
+    return {found.decode() for found in _ID.findall(file.read_bytes())}
 
 
 def _processes(folder: Path, run_id: str) -> tuple[int, ...]:

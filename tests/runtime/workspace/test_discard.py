@@ -63,6 +63,25 @@ async def test_a_detached_commit(make: MakeWorkspace) -> None:
     await refuse(workspace, "detached idea")
 
 
+async def test_a_commit_in_a_work_tree_of_the_workspace(make: MakeWorkspace, tmp_path: Path) -> None:
+    workspace = await make()
+    git(workspace.tree, "worktree", "add", "-q", "--detach", str(tmp_path / "elsewhere"))
+    git(tmp_path / "elsewhere", "commit", "-q", "--allow-empty", "-m", "elsewhere an idea")
+    await refuse(workspace, "elsewhere an idea")
+
+
+async def test_a_branch_that_the_supervisor_deleted_is_no_work_of_the_run(make: MakeWorkspace, repo: Path) -> None:
+    git(repo, "checkout", "-q", "-b", "side")
+    git(repo, "commit", "-q", "--allow-empty", "-m", "theirs")
+    git(repo, "checkout", "-q", "main")
+    workspace = await make()
+    git(repo, "branch", "-D", "side")
+    git(repo, "reflog", "expire", "--expire=now", "--all")
+    assert not await held(workspace)
+    git(repo, "gc", "-q", "--prune=now")
+    assert not await held(workspace)
+
+
 async def test_a_live_process_inside(make: MakeWorkspace) -> None:
     workspace = await make()
     process = await asyncio.create_subprocess_exec("sleep", "60", cwd=workspace.tree / "src")
