@@ -89,3 +89,8 @@ def end_of_life_warning(model: str, today: date) -> str:
     if days < 0:
         return f"{model} reached its end of life on {end.isoformat()}; the API may refuse it. Use {DEFAULT_MODEL}."
     return f"{model} reaches its end of life on {end.isoformat()}." if days <= NEAR_END_DAYS else ""
+
+
+def known_models() -> tuple[str, ...]:
+    """Names of the models that facts are known of."""
+    return tuple(_FACTS)

@@ -3,135 +3,105 @@
 from __future__ import annotations
 
 import importlib
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
 from runtime.catalog.caps import bare_name
-from runtime.errors import UsageError
+from runtime.catalog.providers import SELF_HOSTED
+from runtime.catalog.rates import HourRate, Rates, odd_rates, rates_from, whole_micros
 from runtime.ports import Priced
 from runtime.usage import MICROS_PER_DOLLAR, Usage
 
-WRITE_5M, WRITE_1H = Decimal("1.25"), Decimal(2)
-"""Write prices as multiples of the input price, the same for all Claude models."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """Dollars per million tokens."""
-
-    input: Decimal
-    output: Decimal
-    cache_read: Decimal
-    write_5m: Decimal
-    write_1h: Decimal
-
-    def micros(self, usage: Usage) -> int:
-        """Cost of a usage, rounded half up; dollars per million tokens are micro-dollars per token."""
-        total = (
-            self.input * (usage.input or 0)
-            + self.output * (usage.output or 0)
-            + self.cache_read * (usage.cache_read or 0)
-            + self.write_5m * (usage.cache_write_5m or 0)
-            + self.write_1h * (usage.cache_write_1h or 0)
-        )
-        return int(total.quantize(Decimal(1), ROUND_HALF_UP))
-
-
-def rates_from(settings: Mapping[str, float], where: str) -> Rates:
-    """A project's own prices: `input`, `output`, and optionally `cache_read`, `cache_write_5m`, `cache_write_1h`.
-
-    Raises UsageError for a rate that is missing, negative or not a number.
-    """
-    found: dict[str, Decimal] = {}
-    for name, value in settings.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
-            raise UsageError(f"{where}.{name} is {value!r}.", "Give dollars per million tokens, 0 or more.")
-        found[name] = Decimal(str(value))
-    if "input" not in found or "output" not in found:
-        raise UsageError(f"{where} needs `input` and `output`, in dollars per million tokens.")
-    price = found["input"]
-    return Rates(
-        price,
-        found["output"],
-        found.get("cache_read", price),
-        found.get("cache_write_5m", price),
-        found.get("cache_write_1h", price),
-    )
-
-
-def odd_rates(rates: Rates) -> list[str]:
-    """Where rates break the pattern of their family: writes at 1.25 and 2 times the input price, reads at a tenth or less."""
-    odd = []
-    if rates.write_5m != rates.input * WRITE_5M:
-        odd.append(f"5-minute writes at {rates.write_5m}, not {rates.input * WRITE_5M}")
-    if rates.write_1h != rates.input * WRITE_1H:
-        odd.append(f"1-hour writes at {rates.write_1h}, not {rates.input * WRITE_1H}")
-    if not 0 < rates.cache_read <= rates.input / 10:
-        odd.append(f"reads at {rates.cache_read}, not a tenth of {rates.input} or less")
-    return odd
+FREE_PROVIDER = "local"
+SAMPLE_TOKENS = 1000
+"""Few enough to stay in the first tier of every price."""
 
 
 class Catalog:
-    """Prices of calls. The price table is loaded at the first question."""
+    """Prices of calls. The price table is loaded at the first question; ask that in a thread where a pause would be seen."""
 
     def __init__(self, overrides: Mapping[str, Mapping[str, float]] | None = None) -> None:
         self._own = {bare_name(name): rates_from(value, f"prices.{name}") for name, value in (overrides or {}).items()}
-        self._table: Any = None
         self._unpriced: set[tuple[str, str]] = set()
 
-    def _genai(self) -> Any:
-        if self._table is None:
-            self._table = importlib.import_module("genai_prices")
-        return self._table
+    @cached_property
+    def _table(self) -> Any:
+        return importlib.import_module("genai_prices")
 
-    @property
+    @cached_property
     def version(self) -> str:
         """The price table's name and version."""
         return f"genai-prices {version('genai-prices')}"
 
-    def price(self, provider: str, model: str, usage: Usage) -> Priced:
-        """What a call cost; with None for every usage whose token counts, or model whose price, isn't known."""
-        if provider == "local":
+    def price(
+        self, provider: str, model: str, usage: Usage, *, seconds: float | None = None, in_flight: int = 1
+    ) -> Priced:
+        """What a call cost; with None for every usage whose token counts, or model whose price, isn't known.
+
+        `seconds` and `in_flight` count for models that are paid by the hour: the call's wall time, and how many were served at once.
+        """
+        if provider == FREE_PROVIDER:
             return Priced(0, "free")
+        own = self._own.get(bare_name(model))
+        if isinstance(own, HourRate):
+            if seconds is None:
+                return Priced(None, None, "paid by the hour, and how long it took is not known")
+            return Priced(own.micros(seconds, in_flight), "project")
         if usage.prompt is None or usage.output is None:
             return Priced(None, None, "the server did not report its usage")
-        own = self._own.get(bare_name(model))
+        note = "cache reads are not reported: the whole prompt is priced as fresh" if usage.cache_read is None else ""
         if own is not None:
-            return Priced(own.micros(usage), "project")
-        return self._by_table(provider, model, usage)
+            return Priced(own.micros(usage), "project", note)
+        priced = self._by_table(provider, model, usage)
+        return priced if priced.micros is None else Priced(priced.micros, priced.version, note)
 
     def _by_table(self, provider: str, model: str, usage: Usage) -> Priced:
-        if (provider, model) in self._unpriced:
+        # A name alone says nothing: somebody's own server may call its model like a hosted one.
+        if provider == SELF_HOSTED or (provider, model) in self._unpriced:
             return Priced(None, None, f"no price is known for {model}")
-        table = self._genai()
-        write, hour = usage.cache_write or 0, usage.cache_write_1h or 0
         try:
-            result = table.calc_price(
-                table.Usage(
-                    input_tokens=usage.prompt or 0,
-                    cache_write_tokens=write,
-                    cache_write_1h_tokens=hour,
-                    cache_read_tokens=usage.cache_read or 0,
-                    output_tokens=usage.output or 0,
-                ),
-                model_ref=bare_name(model),
-                provider_id=provider if provider != "openai-compatible" else None,
-            )
+            total = self._total(provider, model, usage)
         except LookupError:
             self._unpriced.add((provider, model))
             return Priced(None, None, f"no price is known for {model}")
-        except ValueError as error:
+        except (ValueError, ArithmeticError) as error:
             return Priced(None, None, f"the usage can't be priced: {error}")
-        micros = (result.total_price * MICROS_PER_DOLLAR).quantize(Decimal(1), ROUND_HALF_UP)
-        return Priced(int(micros), self.version)
+        if not total.is_finite() or total < 0:
+            return Priced(None, None, f"the price table's rates for {model} are nonsense")
+        return Priced(whole_micros(total * MICROS_PER_DOLLAR), self.version)
 
-    def worst_case(self, provider: str, model: str, prompt_tokens: int, output_tokens: int) -> int | None:
-        """The most a call may cost: its whole prompt written to cache for an hour, and all the output it may make."""
-        usage = Usage(input=0, output=output_tokens, cache_read=0, cache_write_5m=0, cache_write_1h=prompt_tokens)
+    def _total(self, provider: str, model: str, usage: Usage) -> Decimal:
+        """Dollars by the table. Raises LookupError for a model that it doesn't know."""
+        table = self._table
+        counts = table.Usage(
+            input_tokens=usage.prompt or 0,
+            cache_write_tokens=usage.cache_write or 0,
+            cache_write_1h_tokens=usage.cache_write_1h or 0,
+            cache_read_tokens=usage.cache_read or 0,
+            output_tokens=usage.output or 0,
+        )
+        try:
+            return Decimal(table.calc_price(counts, model_ref=model, provider_id=provider).total_price)
+        except LookupError:
+            return Decimal(table.calc_price(counts, model_ref=bare_name(model), provider_id=provider).total_price)
+
+    def worst_case(
+        self, provider: str, model: str, prompt_tokens: int, output_tokens: int, ttl: str = "1h"
+    ) -> int | None:
+        """The most a call may cost: its whole prompt written to cache with this lifetime, and all the output it may make.
+
+        None without a price, and for a model that is paid by the hour.
+        """
+        if provider != "anthropic":
+            usage = Usage(input=prompt_tokens, output=output_tokens, cache_read=0)
+            return self.price(provider, model, usage).micros
+        five = prompt_tokens if ttl == "5m" else 0
+        usage = Usage(
+            input=0, output=output_tokens, cache_read=0, cache_write_5m=five, cache_write_1h=prompt_tokens - five
+        )
         return self.price(provider, model, usage).micros
 
     def saved(self, provider: str, model: str, usage: Usage) -> int | None:
@@ -143,5 +113,29 @@ class Catalog:
         return None if with_cache is None or without is None else without - with_cache
 
     def known(self, provider: str, model: str) -> bool:
-        """Whether the model has a price."""
-        return self.price(provider, model, Usage(input=1000, output=1000)).micros is not None
+        """Whether the model has a price; one by the hour counts."""
+        usage = Usage(input=SAMPLE_TOKENS, output=SAMPLE_TOKENS)
+        return self.price(provider, model, usage, seconds=1.0).micros is not None
+
+    def rates(self, provider: str, model: str) -> Rates | None:
+        """A model's rates by the table, in its first tier; None without a price."""
+        n = SAMPLE_TOKENS
+        samples = (
+            Usage(input=n),
+            Usage(input=0, output=n),
+            Usage(input=0, cache_read=n),
+            Usage(input=0, cache_write_5m=n),
+            Usage(input=0, cache_write_1h=n),
+        )
+        try:
+            totals = [self._total(provider, model, usage) for usage in samples]
+        except (LookupError, ValueError, ArithmeticError):
+            return None
+        return Rates(*(total * MICROS_PER_DOLLAR / n for total in totals))
+
+    def doubts(self, provider: str, model: str) -> list[str]:
+        """Where the rates that a Claude model is priced with break the pattern of its family, in words."""
+        if provider != "anthropic":
+            return []
+        rates = self._own.get(bare_name(model)) or self.rates(provider, model)
+        return odd_rates(rates) if isinstance(rates, Rates) else []
