@@ -29,7 +29,7 @@ def limit_money(micros: int | None) -> str:
 
 
 def tokens(count: int | None) -> str:
-    """A token count in at most five characters: 812, 4.1k, 38.2k, 212k, 1.0M."""
+    """A token count, short: 812, 4.1k, 38.2k, 212k, 1.0M."""
     if count is None:
         return UNKNOWN
     if count < 1_000:

@@ -36,6 +36,8 @@ class Standing:
     baseline: dict[str, Finding] = field(default_factory=dict)
     before: dict[str, Finding] = field(default_factory=dict)
     baseline_collected: dict[int, int | None] = field(default_factory=dict)
+    step_of: dict[str, int] = field(default_factory=dict)
+    """The verify step that a finding came from, by the finding's key."""
     verified_tree: str | None = None
     """Tree of the workspace at the last verify phase."""
     comparison: Comparison = field(default_factory=Comparison)

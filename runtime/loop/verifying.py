@@ -13,7 +13,8 @@ from runtime.loop.interruptions import Cut
 from runtime.loop.services import Services
 from runtime.loop.state import RunState
 from runtime.text import plain
-from runtime.verify.compare import cause_of, compare, findings_by_id, lost_tests
+from runtime.verify.causes import cause_of
+from runtime.verify.compare import compare, findings_by_id, lost_tests, silent_steps, steps_by_id
 from runtime.verify.edits import edited_checks
 from runtime.verify.excerpt import excerpt
 from runtime.verify.steps import StepResult, VerifyContext, run_step, step_name
@@ -137,7 +138,12 @@ class Verifier:
         book = self._workspace.book
         tree = await book.snapshot()
         now = findings_by_id(results)
-        comparison = compare(standing.baseline, standing.before, now, task_given=bool(self._state.task))
+        silent = silent_steps(results, len(self._state.verify))
+        unheard = {name for name, step in standing.step_of.items() if step in silent}
+        standing.step_of |= steps_by_id(results)
+        comparison = compare(
+            standing.baseline, standing.before, now, task_given=bool(self._state.task), unheard=unheard
+        )
         no_tests = lost_tests(results, standing.baseline_collected)
         passed = all(result.verdict is Verdict.PASSED for result in results) and not no_tests
         edited = edited_checks([change.path for change in await book.changes(self._workspace.start_tree, tree)])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from runtime.text import plain
 from tui import words
-from tui.paint.spans import TAB, Line, Span, cells, cut, spread, width_of, wrap
+from tui.paint.spans import TAB, Line, Span, cells, cut, cut_line, spread, width_of, wrap
 
 LINES_KEPT = 2_000
 """Most lines an entry keeps; of a longer output the newest. The whole is in the record."""
@@ -113,7 +113,7 @@ class Entry:
             head = [(mark, "muted"), *self.head]
         if self.preview == 0 and self.folded and self.body:
             head = [*head, (f"  {words.plural(len(self.body) + self.dropped, 'line')}", "muted")]
-        return spread(head, [*tail, (" ", "")], width) if tail else head
+        return spread(head, [*tail, (" ", "")], width) if tail else cut_line(head, width)
 
     def _shown(self) -> tuple[int, int]:
         if self.preview is None or not self.folded or not self.foldable:

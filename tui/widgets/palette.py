@@ -107,7 +107,7 @@ class Palette:
         self.selection = Style(reverse=True)
         ground = variables.get("background", "")
         if ground and Color.parse(ground).ansi is not None:
-            self.background = Color(0, 0, 0)
+            self.background, self.foreground = Color(0, 0, 0), Color(255, 255, 255)
             self.styles = {"": Style.null(), "text": Style.null()} | {
                 role: Style.parse(look) for role, look in ANSI.items()
             }
@@ -117,7 +117,7 @@ class Palette:
 
     def _derive(self, variables: Mapping[str, str]) -> None:
         self.background = self._parse(variables, "background", Color(0, 0, 0))
-        foreground = self._parse(variables, "foreground", self.background.inverse)
+        foreground = self.foreground = self._parse(variables, "foreground", self.background.inverse)
         cursor = self._parse(variables, "looptop-cursor", self.background.blend(foreground, 0.14))
         hardest = max(
             (self.background, cursor, self._parse(variables, "surface", self.background)),

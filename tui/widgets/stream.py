@@ -46,6 +46,7 @@ class StreamView(Sheet):
         self._starts: list[int] = [0]
         self._asked_seq: int | None = None
         self._laid_width = 0
+        self._pinning = False
 
     # Filling
 
@@ -100,11 +101,20 @@ class StreamView(Sheet):
         self._laid_width = width
         widest = 0 if self.wrapped else max((entry.widest(width) for entry in entries), default=0)
         self.resized(widest)
-        if self.following:
-            self.scroll_to(y=max(0, self.count - self.size.height), animate=False, immediate=True)
+        self._pin()
         if self.count <= self.size.height:
             self._ask_older()
         self.refresh()
+
+    def _pin(self) -> None:
+        """Stay at the end while following, whatever made the end or the viewport move."""
+        if not self.following:
+            return
+        self._pinning = True
+        self.scroll_to(y=max(0, self.count - self.size.height), animate=False, immediate=True)
+        self._pinning = False
+        if self.scroll_offset.y < self.count - self.size.height:
+            self.call_after_refresh(self._pin)
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out for the new width; the entry at the top stays there."""
@@ -129,10 +139,10 @@ class StreamView(Sheet):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Leaving the end stops following; reaching it follows; reaching the top asks for older events."""
         super().watch_scroll_y(old_value, new_value)
-        if round(new_value) < round(old_value):
-            self.following = self.following and self.count <= self.size.height
-        elif self.scroll_offset.y >= self.max_scroll_y:
+        if self.scroll_offset.y >= self.max_scroll_y:
             self.following = True
+        elif round(new_value) < round(old_value) and not self._pinning:
+            self.following = False
         if round(new_value) == 0 and round(old_value) > 0:
             self._ask_older()
 

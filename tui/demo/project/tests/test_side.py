@@ -46,8 +46,3 @@ def test_fill_skips_what_is_too_long():
     tape = side(room=300)
     assert tape.fill([INTRO, LONG, SONG]) == [LONG]
     assert tape.tracks == [INTRO, SONG]
-
-
-def test_fill_to_the_last_second():
-    tape = side(room=60 + 2 + 161)
-    assert tape.fill([INTRO, SONG]) == []

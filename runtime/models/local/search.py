@@ -1,0 +1,172 @@
+"""The search: single edits best first, then pairs seeded by what came nearer. The same input gives the same order."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+
+from runtime.models.local.candidate import Candidate, overlap
+from runtime.models.local.oracle import Oracle
+from runtime.models.local.plans import make_plan
+from runtime.models.local.space import Scored, Space
+from runtime.models.local.trials import Driver
+from runtime.models.local.verdict import Verdict, judge
+
+MAX_SEEDS = 12
+PAIRS_PER_SEED = 500
+SLACK = 6.0
+GRACE_S = 20.0
+"""Seconds after the best partial success in which something better may still come."""
+
+
+@dataclass
+class Tally:
+    """What the search has done so far."""
+
+    tried: int = 0
+    seconds: float = 0.0
+    best: Scored | None = None
+    best_verdict: Verdict | None = None
+    timed_out: list[Scored] = field(default_factory=list)
+    partials: list[tuple[Scored, Verdict]] = field(default_factory=list)
+    settled: bool = False
+    """Whether a partial success is all that its place can give: the other failures are elsewhere."""
+    best_clean: tuple[int, int] | None = None
+    improved_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A candidate worth proposing, with what the trials said."""
+
+    scored: Scored
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When to stop: candidates tried and wall seconds, for one call."""
+
+    candidates: int = 12_000
+    seconds: float = 50.0
+
+
+@dataclass
+class Search:
+    """Runs candidates through the driver and yields complete fixes in the order of their rank."""
+
+    driver: Driver
+    oracle: Oracle
+    space: Space
+    broken: list[str]
+    limits: Limits
+    tally: Tally
+    skip: Callable[[Candidate], bool]
+    progress: Callable[[Tally], None]
+    _began: float = field(default_factory=time.monotonic)
+
+    async def prepare(self) -> None:
+        """Tell the driver which tests each site's candidates face."""
+        for number, place in enumerate(self.space.places):
+            await self.driver.tell(make_plan(number + 1, self.oracle, place, self.broken))
+            slow = make_plan(number + 1001, self.oracle, place, self.broken, SLACK)
+            await self.driver.tell(slow)
+
+    async def complete(self) -> AsyncIterator[Found]:
+        """Candidates that satisfy all failing tests and break none."""
+        async for found in self._try(self._singles(), 1):
+            yield found
+        async for found in self._try(self._pairs(), 1):
+            yield found
+        late = self.tally.timed_out[:200]
+        async for found in self._try(iter(late), 1001):
+            yield found
+
+    def _singles(self) -> Iterator[Scored]:
+        for scored in self.space.ranked:
+            if not self.skip(scored.candidate) and self.space.distinct(scored.candidate):
+                yield scored
+
+    def _pairs(self) -> Iterator[Scored]:
+        """Pairs of a partial success and another edit, the best seeds first and all seeds in turn."""
+        seeds = sorted(self.tally.partials, key=lambda p: (tuple(-v for v in p[1].value), -p[0].score))[:MAX_SEEDS]
+        streams = [self._with(seed) for seed, _ in seeds]
+        while streams:
+            for stream in list(streams):
+                batch = list(itertools.islice(stream, 40))
+                if not batch:
+                    streams.remove(stream)
+                yield from batch
+
+    def _with(self, seed: Scored) -> Iterator[Scored]:
+        count = 0
+        for other in self.space.ranked:
+            if count >= PAIRS_PER_SEED:
+                return
+            if overlap(seed.candidate, other.candidate):
+                continue
+            edits = (*seed.candidate.edits, *other.candidate.edits)
+            pair = Candidate(
+                edits,
+                f"{seed.candidate.operator} and {other.candidate.operator}",
+                seed.candidate.prior * other.candidate.prior,
+                seed.candidate.line,
+                seed.candidate.removes or other.candidate.removes,
+            )
+            if not self.skip(pair) and self.space.distinct(pair):
+                count += 1
+                yield Scored(pair, seed.score * other.score, seed.site)
+
+    @property
+    def over(self) -> bool:
+        """Whether a limit is reached."""
+        tally = self.tally
+        tally.seconds = time.monotonic() - self._began
+        late = tally.best_clean is not None and tally.seconds - tally.improved_at >= GRACE_S
+        return tally.settled or late or tally.tried >= self.limits.candidates or tally.seconds >= self.limits.seconds
+
+    async def _try(self, candidates: Iterator[Scored], plan: int) -> AsyncIterator[Found]:
+        """Run candidates; note partial successes."""
+        flying: list[Scored] = []
+
+        def feed() -> Iterator[tuple[Candidate, int]]:
+            for scored in candidates:
+                if self.over:
+                    return
+                flying.append(scored)
+                yield scored.candidate, scored.site + plan
+
+        async for result in self.driver.judge(feed()):
+            scored = flying.pop(0)
+            self.tally.tried += 1
+            verdict = judge(self.oracle, result, len(self.broken))
+            if verdict.complete:
+                yield Found(scored, verdict)
+            self._note(scored, verdict)
+            self.progress(self.tally)
+            if self.over:
+                await self.driver.cancel()
+                return
+
+    def _note(self, scored: Scored, verdict: Verdict) -> None:
+        tally = self.tally
+        if verdict.timed_out and not verdict.broken:
+            tally.timed_out.append(scored)
+        if verdict.mended or verdict.nearer:
+            tally.partials.append((scored, verdict))
+            self._note_clean(scored, verdict)
+            if tally.best_verdict is None or verdict.value > tally.best_verdict.value:
+                tally.best, tally.best_verdict = scored, verdict
+
+    def _note_clean(self, scored: Scored, verdict: Verdict) -> None:
+        """A success that breaks nothing: with several bugs no single edit can do more than its own part."""
+        tally = self.tally
+        if not verdict.clean or verdict.timed_out:
+            return
+        if tally.best_clean is None or verdict.value > tally.best_clean:
+            tally.best_clean, tally.improved_at = verdict.value, time.monotonic() - self._began
+        place = (scored.candidate.edits[0].path, scored.candidate.line)
+        left = [test for test in self.oracle.failing if test.index not in verdict.mended]
+        tally.settled = all(test.lines is not None and place not in test.lines for test in left)
