@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -9,36 +10,42 @@ from dataclasses import dataclass
 
 from runtime.events.values import Finding
 from runtime.text import one_line
-from runtime.verify.runners import RUNNERS, Runner, Shape
+from runtime.verify.runners import RUNNERS
+from runtime.verify.shapes import Runner, Shape
 
-MAX_FINDINGS = 500
-MAX_LINE = 2_000
+MAX_FINDINGS = 5_000
+MAX_LINE = 1_000
+MAX_ID = 500
+SIGNATURE_LINES = 2_000
 PLACE_LINES = 4
 MESSAGE_CHARACTERS = 300
+# Lines move when code above them changes; some messages name them.
+_LINE_NUMBER = re.compile(r"\bline \d+\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """What an output says. `total` and `collected` are None where it can't be told."""
 
-    runner: str
+    runners: tuple[str, ...]
     findings: tuple[Finding, ...]
     total: int | None
     collected: int | None
     summary: str
     no_tests: bool
+    """A runner says that it collected nothing, and none that it ran something."""
+    partial: bool
+    """Some checks did not run, or findings were left out: what is not among the findings need not be fixed."""
 
 
-def runner_for(command: str, output: str) -> Runner | None:
-    """The tool that ran: told by the command, else (a script, make, npm) by marks in the output."""
-    named = [runner for runner in RUNNERS if runner.command.search(command)]
-    if len(named) == 1:
-        return named[0]
-    lines = [line[:MAX_LINE] for line in output.splitlines()[-400:]]
-    for runner in named or RUNNERS:
-        if any(runner.signature.search(line) for line in lines):
-            return runner
-    return named[0] if named else None
+def runners_for(command: str, lines: list[str]) -> tuple[Runner, ...]:
+    """The tools that the command names or that left their marks in the output: a script, make or npm may start several."""
+    last = lines[-SIGNATURE_LINES:]
+    return tuple(
+        runner
+        for runner in RUNNERS
+        if runner.command.search(command) or any(runner.signature.search(line) for line in last)
+    )
 
 
 def parse(command: str, output: str, failed: bool) -> Parsed:
@@ -46,107 +53,159 @@ def parse(command: str, output: str, failed: bool) -> Parsed:
 
     A failed step without a finding that can be read has `total` None and no findings.
     """
-    runner = runner_for(command, output)
-    if runner is None:
-        return Parsed("", (), None if failed else 0, None, _last_line(output), False)
     lines = [line[:MAX_LINE] for line in output.split("\n")]
-    found = list(_findings(lines, runner.shapes)) or list(_findings(lines, runner.fallback))
-    unique = _numbered(found)
-    total: int | None = len(unique)
-    if failed and not unique:
-        total = None
+    runners = runners_for(command, lines)
+    found: list[Finding] = []
+    total = 0
+    for runner in runners if failed else ():
+        some, number = _of_runner(lines, runner)
+        found += some[: MAX_FINDINGS - len(found)]
+        total += number
+    counts = [count for runner in runners if (count := _collected(lines, runner)) is not None]
+    collected = sum(counts) if counts else None
     return Parsed(
-        runner.name,
-        tuple(unique[:MAX_FINDINGS]),
-        total if failed else 0,
-        _collected(lines, runner),
-        _summary(lines, runner) or _last_line(output),
-        bool(runner.no_tests and any(runner.no_tests.search(line) for line in lines)),
+        runners=tuple(runner.name for runner in runners),
+        findings=tuple(found),
+        total=total or (None if failed else 0),
+        collected=collected,
+        summary=_summary(lines, runners) or last_line(output),
+        no_tests=not collected and _nothing_ran(lines, runners) and not found,
+        partial=total > len(found) or any(_says(lines, runner.partial) for runner in runners),
     )
 
 
-def _findings(lines: list[str], shapes: tuple[Shape, ...]) -> Iterator[Finding]:
+def _of_runner(lines: list[str], runner: Runner) -> tuple[list[Finding], int]:
+    """The findings of the first level that has any, at most MAX_FINDINGS, and how many there are."""
+    for level in runner.levels:
+        seen: Counter[str] = Counter()
+        found: list[Finding] = []
+        total = 0
+        for shape, groups in _matches(lines, level):
+            name = _name(shape, groups)
+            seen[name] += 1
+            if seen[name] > 1:
+                if not shape.repeats:
+                    continue
+                name = f"{name} #{seen[name]}"
+            total += 1
+            if len(found) < MAX_FINDINGS:
+                found.append(_finding(name, shape.kind, groups))
+        if total:
+            return found, total
+    return [], 0
+
+
+def _matches(lines: list[str], shapes: tuple[Shape, ...]) -> Iterator[tuple[Shape, dict[str, str]]]:
+    starts = [_start(lines, shape.region) for shape in shapes]
     headers: dict[int, str] = {}
     for number, line in enumerate(lines):
         for index, shape in enumerate(shapes):
+            if number < starts[index]:
+                continue
             if shape.header is not None and (head := shape.header.match(line)):
                 headers[index] = head["path"]
                 continue
-            match = shape.line.match(line)
-            if match is None:
+            if (match := shape.line.match(line)) is None:
                 continue
-            groups = match.groupdict()
-            groups = {name: value for name, value in groups.items() if value is not None}
+            groups = {name: value for name, value in match.groupdict().items() if value is not None}
+            if shape.above is not None and not (number and shape.above.match(lines[number - 1])):
+                continue
             if shape.header is not None:
-                groups.setdefault("path", headers.get(index, ""))
+                if index not in headers:
+                    continue
+                groups["path"] = headers[index]
             if shape.place is not None:
                 place = next(filter(None, map(shape.place.match, lines[number + 1 : number + 1 + PLACE_LINES])), None)
                 if place is None:
                     continue
                 groups |= place.groupdict()
-            yield _finding(shape.kind, groups)
+            yield shape, groups
             break
 
 
-def _finding(kind: str, groups: dict[str, str]) -> Finding:
-    path = one_line(groups.get("path", ""), 300)
-    message = one_line(groups.get("message", ""), MESSAGE_CHARACTERS)
-    rule = groups.get("rule", "").rstrip(":")
-    # Lines move when code above them changes: a lint finding is known by file, rule and message.
-    name = groups.get("id") or " ".join(part for part in (path, rule, message) if part)
-    line = int(groups["line"]) if groups.get("line") else None
-    return Finding(id=one_line(name, 500), kind=kind, path=path, line=line, message=f"{rule} {message}".strip())
+def _start(lines: list[str], region: re.Pattern[str] | None) -> int:
+    """The first line of a region; behind the end where there is none."""
+    if region is None:
+        return 0
+    return next((n + 1 for n in range(len(lines) - 1, -1, -1) if region.match(lines[n])), len(lines))
 
 
-def _numbered(findings: list[Finding]) -> list[Finding]:
-    """Tests once each; equal lint findings get a counter, so that one more of the same is seen."""
-    seen: Counter[str] = Counter()
-    unique = []
-    for finding in findings:
-        seen[finding.id] += 1
-        count = seen[finding.id]
-        if count == 1:
-            unique.append(finding)
-        elif finding.kind != "test":
-            unique.append(finding.model_copy(update={"id": f"{finding.id} #{count}"}))
-    return unique
+def _name(shape: Shape, groups: dict[str, str]) -> str:
+    """By what a finding is known in every attempt: no line numbers in it."""
+    path, given = groups.get("path", ""), groups.get("id", "")
+    if given:
+        name = f"{path}: {given}" if shape.header is not None else given
+    else:
+        message = _LINE_NUMBER.sub("line", groups.get("message", ""))
+        name = " ".join(part for part in (path, groups.get("rule", "").rstrip(":"), message) if part)
+    name = one_line(name)
+    if len(name) <= MAX_ID:
+        return name
+    # Long ids that begin alike must stay apart.
+    return f"{name[: MAX_ID - 10]}\u2026{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+
+def _finding(name: str, kind: str, groups: dict[str, str]) -> Finding:
+    rule, message = groups.get("rule", "").rstrip(":"), groups.get("message", "")
+    line = groups.get("line", "")
+    return Finding(
+        id=name,
+        kind=kind,
+        path=one_line(groups.get("path", ""), MESSAGE_CHARACTERS),
+        line=int(line) if 0 < len(line) < 10 else None,
+        message=one_line(f"{rule} {message}".strip(), MESSAGE_CHARACTERS),
+    )
 
 
 def _collected(lines: list[str], runner: Runner) -> int | None:
     for pattern in runner.counts:
-        numbers = [int(match.group(1)) for line in lines for match in pattern.finditer(line)]
-        if numbers:
-            return sum(numbers)
-    if runner.no_tests and any(runner.no_tests.search(line) for line in lines):
-        return 0
-    return None
+        matches = [match for line in lines for match in pattern.finditer(line)]
+        if matches and not pattern.groups:
+            return len(matches)
+        if matches:
+            return sum(int(match.group(1)[:9]) for match in matches)
+    return 0 if _nothing_ran(lines, (runner,)) else None
 
 
-def _summary(lines: list[str], runner: Runner) -> str:
-    if runner.summary is None:
-        return ""
+def _says(lines: list[str], pattern: re.Pattern[str] | None) -> bool:
+    return pattern is not None and any(map(pattern.search, lines))
+
+
+def _nothing_ran(lines: list[str], runners: tuple[Runner, ...]) -> bool:
+    return any(_says(lines, runner.no_tests) for runner in runners) and not any(
+        _says(lines, runner.ran) for runner in runners
+    )
+
+
+def _summary(lines: list[str], runners: tuple[Runner, ...]) -> str:
+    """The last line in which one of the tools sums up."""
+    patterns = [runner.summary for runner in runners if runner.summary is not None]
     for line in reversed(lines):
-        match = runner.summary.match(line)
-        if match:
-            return one_line(match.group(1), 200)
+        for pattern in patterns:
+            if match := pattern.match(line):
+                return one_line(match.group(1), 200)
     return ""
 
 
-def _last_line(output: str) -> str:
+def last_line(output: str) -> str:
+    """The last line that isn't empty, cut for a summary."""
     return next((one_line(line, 200) for line in reversed(output[-20_000:].splitlines()) if line.strip()), "")
 
 
-_ASSERTION = re.compile(r"^(?:E   +|AssertionError\b|\s*assert\b.*|.*(?:Error|Exception)\b: )")
+# An assertion of pytest; then what the other tools print first about an error.
+_PYTEST_ERROR = re.compile(r"^E   +(?P<said>\S.*)$")
+_ERROR = re.compile(
+    r"^\s*(?P<said>(?:[\w.]*(?:Error|Exception)\b(?: \[\w+\])?:|assertion .*failed|error(?:\[E\d+\])?:|panic:|\S+\.go:\d+:).*)$"
+)
 
 
 def first_failure(output: str, findings: tuple[Finding, ...]) -> str:
     """The first failing assertion or error in one line; else the first finding; else the last line printed."""
-    for line in output.splitlines():
-        if line.startswith("E   "):
-            return one_line(line[1:], 300)
-    for line in output.splitlines():
-        if _ASSERTION.match(line[:MAX_LINE]):
-            return one_line(line, 300)
+    for pattern in (_PYTEST_ERROR, _ERROR):
+        for line in output.split("\n"):
+            if match := pattern.match(line[:MAX_LINE]):
+                return one_line(match["said"], MESSAGE_CHARACTERS)
     if findings:
-        return one_line(f"{findings[0].id} {findings[0].message}", 300)
-    return _last_line(output)
+        first = findings[0]
+        return one_line(first.id if first.message in first.id else f"{first.id}: {first.message}", MESSAGE_CHARACTERS)
+    return last_line(output)
