@@ -121,8 +121,18 @@ class SourceFile:
             return parent.func is node
         return isinstance(
             parent,
-            ast.BinOp | ast.UnaryOp | ast.BoolOp | ast.Compare | ast.Attribute | ast.Await | ast.IfExp | ast.Starred,
-        ) or isinstance(parent, ast.comprehension)
+            (
+                ast.BinOp
+                | ast.UnaryOp
+                | ast.BoolOp
+                | ast.Compare
+                | ast.Attribute
+                | ast.Await
+                | ast.IfExp
+                | ast.Starred,
+                ast.comprehension,
+            ),
+        )
 
     def replace(self, node: ast.expr, text: str, *, compound: bool = True) -> Edit:
         """Replace an expression; parentheses are added where the place wants them."""

@@ -4,7 +4,6 @@ What runs at import (defaults, decorators, class bodies, module level) can't be 
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast

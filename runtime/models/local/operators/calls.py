@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from runtime.models.local.candidate import Candidate
-from runtime.models.local.site import Operator, NUMBERS, SEQUENCES, Site
+from runtime.models.local.site import NUMBERS, SEQUENCES, Operator, Site
 from runtime.models.local.source import Edit
 
 _FAMILIES: tuple[tuple[str, ...], ...] = (
@@ -53,7 +53,7 @@ def related(site: Site) -> Iterator[Candidate]:
                 if node.attr in family:
                     for other in family:
                         if other != node.attr:
-                            start, end = source.span(node)
+                            _start, end = source.span(node)
                             edit = Edit(source.path, end - len(node.attr), end, other)
                             yield site.make(edit, "method", 0.55 if len(family) <= 4 else 0.3, node.lineno)
     functions = {f.name: _arity(f) for f in source.functions}
@@ -69,8 +69,38 @@ def related(site: Site) -> Iterator[Candidate]:
 
 
 _BUILTIN_FUNCTIONS = frozenset(
-    "min max sum any all len int float round str bool abs list set tuple sorted reversed dict frozenset map filter zip enumerate "
-    "ord chr bin hex oct isinstance issubclass".split()
+    [
+        "min",
+        "max",
+        "sum",
+        "any",
+        "all",
+        "len",
+        "int",
+        "float",
+        "round",
+        "str",
+        "bool",
+        "abs",
+        "list",
+        "set",
+        "tuple",
+        "sorted",
+        "reversed",
+        "dict",
+        "frozenset",
+        "map",
+        "filter",
+        "zip",
+        "enumerate",
+        "ord",
+        "chr",
+        "bin",
+        "hex",
+        "oct",
+        "isinstance",
+        "issubclass",
+    ]
 )
 
 
@@ -99,7 +129,7 @@ def arguments(site: Site) -> Iterator[Candidate]:
 
 def _fewer(site: Site, node: ast.Call) -> Iterator[Candidate]:
     source = site.source
-    given = sorted([*node.args, *node.keywords], key=lambda a: source.span(a))
+    given = sorted([*node.args, *node.keywords], key=source.span)
     for at, argument in enumerate(given):
         if len(given) == 1:
             start, end = source.span(argument)

@@ -59,7 +59,7 @@ def _chain(site: Site, node: ast.Compare, at: int, other: str) -> str:
     gap_start, gap_end = source.span(parts[at])[1], source.span(parts[at + 1])[0]
     gap = source.text[gap_start:gap_end]
     word = _WORDS[type(node.ops[at])]
-    if word == "not in" or word == "is not":
+    if word in {"not in", "is not"}:
         first, second = word.split()
         where = gap.find(first)
         stop = gap.find(second, where + len(first)) + len(second)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from runtime.models.local.candidate import Candidate
 from runtime.models.local.operators.compare import conditions_of
 from runtime.models.local.operators.statements import _is_docstring, _step_of, insertion
-from runtime.models.local.site import Operator, NUMBERS, Site
+from runtime.models.local.site import NUMBERS, Operator, Site
 from runtime.models.local.source import FUNCTIONS, Edit
 
 

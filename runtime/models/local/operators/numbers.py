@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from runtime.models.local.candidate import Candidate
-from runtime.models.local.site import Operator, NUMBERS, Site
+from runtime.models.local.site import NUMBERS, Operator, Site
 from runtime.models.local.source import Edit
 
 _ARITHMETIC: dict[type[ast.operator], tuple[str, tuple[tuple[str, float], ...]]] = {
@@ -78,7 +78,7 @@ def _augmented(site: Site, node: ast.AugAssign) -> Iterator[Candidate]:
 def _regroup(site: Site, node: ast.BinOp, word: str) -> Iterator[Candidate]:
     source = site.source
     inner = node.left
-    start, _ = source.span(node)
+    _start, _ = source.span(node)
     if isinstance(inner, ast.BinOp) and type(inner.op) in _ARITHMETIC and type(inner.op) is not type(node.op):
         word_in = _ARITHMETIC[type(inner.op)][0]
         a, b, c = (source.operand(x) for x in (inner.left, inner.right, node.right))

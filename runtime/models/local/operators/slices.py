@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from runtime.models.local.candidate import Candidate
-from runtime.models.local.site import Operator, SEQUENCES, Site
+from runtime.models.local.site import SEQUENCES, Operator, Site
 from runtime.models.local.source import Edit
 
 
@@ -84,7 +84,7 @@ def concatenated(site: Site) -> Iterator[Candidate]:
         parent = source.parents.get(node)
         if not isinstance(parent, ast.Return | ast.Assign | ast.Call | ast.Yield) or isinstance(node, ast.Constant):
             continue
-        if isinstance(parent, ast.Call) and (parent.func is node or parent.func in (node,)):
+        if isinstance(parent, ast.Call) and (parent.func is node or parent.func == node):
             continue
         kinds = site.kinds_of(node)
         text = source.operand(node)

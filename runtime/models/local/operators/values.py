@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from runtime.models.local.candidate import Candidate
-from runtime.models.local.site import Operator, BUILTINS, Site
+from runtime.models.local.site import BUILTINS, Operator, Site
 from runtime.models.local.source import FUNCTIONS, Edit
 
 
