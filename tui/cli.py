@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
 import sys
 from typing import Any
@@ -66,6 +68,10 @@ class LazyGroup(click.Group):
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """The cockpit for fix/verify loops. Without a command: the dashboard."""
+    from tui.logs import keep_log
+    from tui.places import home_of
+
+    keep_log(home_of(os.environ), os.environ)
     if ctx.invoked_subcommand is None:
         if not sys.stdout.isatty() or not sys.stdin.isatty():
             raise click.UsageError("the dashboard needs a terminal; `looptop run --headless` works without one")
@@ -81,6 +87,10 @@ def main(args: list[str] | None = None) -> None:
 
 def run(args: list[str] | None = None) -> int:
     """Run looptop and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal or a pipe of another encoding shows a mark for what it doesn't have.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         result = cli.main(args, prog_name="looptop", standalone_mode=False)
         return result if isinstance(result, int) else int(ExitCode.OK)
@@ -95,9 +105,7 @@ def run(args: list[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return int(ExitCode.ABORTED)
     except BrokenPipeError:
-        # Whoever read our output has gone; nothing is left to say, also not at the interpreter's end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(ExitCode.OK)
+        return _nobody_reads()
     except Exception as error:  # noqa: BLE001 - the last line before a traceback would reach the user
         return _say(_logged(error), ExitCode.ENVIRONMENT)
 
@@ -107,33 +115,50 @@ def _where(error: click.UsageError) -> str:
     return f" See `{path} --help`."
 
 
-def _say(text: str, code: int) -> int:
-    from runtime.text import one_line
+def _nobody_reads() -> int:
+    """Whoever read our output has gone; nothing is left to say, also not at the interpreter's end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+            continue
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(nowhere, stream.fileno())
+    return int(ExitCode.OK)
 
-    click.echo(f"looptop: {one_line(text)}", err=True)
+
+def _say(text: str, code: int) -> int:
+    from runtime.text import Masker, one_line, secret_values
+
+    try:
+        click.echo(f"looptop: {Masker(secret_values(os.environ)).mask(one_line(text))}", err=True)
+    except BrokenPipeError:
+        _nobody_reads()
     return int(code)
 
 
 def _logged(error: Exception) -> str:
-    """What to tell of an error that nobody foresaw; its traceback goes to the log, without secrets."""
+    """What to tell of an error that nobody foresaw; its traceback goes to the log."""
     import traceback
+    from datetime import UTC, datetime
 
-    from runtime.text import Masker, secret_values
-    from tui.places import home_of
+    from runtime.text import one_line
 
-    log = home_of(os.environ) / "logs" / "looptop.log"
-    try:
-        log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a") as file:
-            file.write(Masker(secret_values(os.environ)).mask("".join(traceback.format_exception(error))))
-        where = f"The details are in {log}."
-    except OSError:
-        where = ""
-    return f"looptop itself failed: {type(error).__name__}: {error}. {where}"
+    where = ""
+    with contextlib.suppress(Exception):  # what is broken may be what the log needs
+        from tui.logs import write_log
+        from tui.places import home_of
+
+        trace = "".join(traceback.format_exception(error))
+        path = write_log(home_of(os.environ), os.environ, f"{datetime.now(UTC).isoformat()} {trace}")
+        where = f"The details are in {path}." if path else ""
+    return f"looptop itself failed: {type(error).__name__}: {one_line(str(error), 300)}. {where}".rstrip()
 
 
 def echo_json(data: Any) -> None:
     """Print a value as one JSON document."""
     import json
 
-    click.echo(json.dumps(data, ensure_ascii=False, default=str))
+    from runtime.text import storable
+
+    click.echo(storable(json.dumps(data, ensure_ascii=False, default=str)))

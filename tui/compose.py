@@ -8,7 +8,6 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 from runtime.bus import Bus
@@ -18,7 +17,7 @@ from runtime.commands import Abort, Command
 from runtime.errors import UsageError
 from runtime.events.loop import RunFinished
 from runtime.events.supervision import CommandAccepted, CommandRefused
-from runtime.events.values import RunSettings, StopReason, VerifySpec
+from runtime.events.values import RunSettings, VerifySpec
 from runtime.loop.recovering import check_router
 from runtime.loop.runner import RunOrder, RunTask, new_run_id
 from runtime.loop.services import ModelContext, Services
@@ -27,14 +26,15 @@ from runtime.models.base import Model
 from runtime.models.factory import endpoint_for, make_model
 from runtime.models.transport import RetryPolicy, Transport
 from runtime.ports import Limit, SystemClock
-from runtime.process.tree import reap_run
 from runtime.text import Masker, one_line, secret_values
 from runtime.verify.detect import Detected, detect_steps
 from runtime.verify.hazards import status_hazards
+from runtime.workspace.deliver import check_new_branch
 from runtime.workspace.git import git_version
 from runtime.workspace.repository import Repository, open_repository
 from store.owner import this_process
 from store.store import Store, open_store
+from tui.recovery import recover_lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,9 @@ class Cockpit:
         verify = request.verify if request.verify is not None else tuple(d.spec for d in detect_steps(repository.root))
         self._check_verify(repository, verify)
         settings = request.settings
+        how, _, branch = (settings.deliver or "").partition(":")
+        if how == "branch":
+            await check_new_branch(repository, branch)
         check_router(settings.recovery)
         endpoint = endpoint_for(settings.model, self._env, self.settings.base_url)
         project_cap = request.project_cap
@@ -181,36 +184,6 @@ class Cockpit:
         if live:
             await asyncio.wait([handle.done for handle in live])
 
-    async def recover(self) -> list[str]:
-        """Runs whose process died: their processes are ended, their open calls settled, the runs marked interrupted."""
-        await self.store.ledger.recover()
-        found = []
-        for line in await self.store.history.open_runs():
-            if line.owner_alive is not False:
-                continue
-            await reap_run(line.run)
-            view = await self.store.history.view(line.run)
-            total = await self.store.ledger.run_totals(line.run)
-            usage, money = total.usage, total.money
-            event = RunFinished(
-                reason=StopReason.INTERRUPTED,
-                detail="the process that executed it died",
-                attempts=view.attempt,
-                rounds=len(view.rounds),
-                steps=view.steps_total,
-                usage={
-                    "input": usage.input,
-                    "output": usage.output,
-                    "cache_read": usage.cache_read,
-                    "cache_write": usage.cache_write,
-                },
-                cost_usd=money.micros / 1_000_000 if money.complete else None,
-                cost_micros=money.micros if money.complete else None,
-            ).stamped(line.run, 0, datetime.now(UTC), view.last_ms)
-            await self.store.record.append_after_end(event)
-            found.append(line.run)
-        return found
-
 
 async def detected_verify(repo: Path) -> list[Detected]:
     """Verify steps that a repository shows. Raises LooptopError where it isn't one."""
@@ -224,7 +197,7 @@ async def open_cockpit(
     """Open store and runtime; on leaving, what still runs is aborted and everything is written. Raises StoreError."""
     async with open_store(home) as store:
         cockpit = Cockpit(home, store, settings or HostSettings(), env if env is not None else os.environ)
-        await cockpit.recover()
+        await recover_lost(store)
         try:
             yield cockpit
         finally:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -15,11 +17,15 @@ from runtime.events.base import Event
 from runtime.events.codec import event_to_json
 from runtime.events.loop import RunFinished
 from runtime.events.values import Cause, StopReason
+from runtime.process.tree import reap_run
+from runtime.text import one_line
 from runtime.view import RunView, fold
-from tui.compose import Cockpit, HostSettings, RunHandle, RunRequest, open_cockpit
+from tui.compose import HostSettings, RunHandle, RunRequest, open_cockpit
 from tui.places import home_of
 from tui.report import Progress, report
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+HARD_END_S = 2.0
 EXIT_CODES = {
     StopReason.PASSED: ExitCode.OK,
     StopReason.ALREADY_PASSING: ExitCode.OK,
@@ -43,22 +49,34 @@ def exit_code(view: RunView) -> int:
     if view.reason is StopReason.PASSED:
         if view.attempts and view.attempts[-1].cause is Cause.TESTS_EDITED:
             return int(ExitCode.NOT_FIXED)
-        if "failed" in view.delivered:
+        if view.delivered.startswith(("apply failed: ", "branch failed: ")):
             return int(ExitCode.ENVIRONMENT)
     return int(code)
 
 
 class Printer:
-    """Prints a run as it goes."""
+    """Prints a run as it goes. `gone` is called when nobody reads any more."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
         self._progress = Progress()
         self.view = RunView()
+        self.closed = False
+        self.gone: Callable[[], object] = lambda: None
 
     def __call__(self, event: Event) -> None:
         """Take an event."""
         self.view = fold(self.view, event)
+        if self.closed:
+            return
+        try:
+            self._print(event)
+        except OSError:
+            # A closed pipe, or a full disk behind it: the run is ended in order, and its work kept.
+            self.closed = True
+            self.gone()
+
+    def _print(self, event: Event) -> None:
         if self._as_json:
             click.echo(event_to_json(event))
             return
@@ -78,8 +96,9 @@ async def _run(request: RunRequest, host: HostSettings, as_json: bool, home: Pat
         if request.verify is None:
             await _name_detected(request, as_json)
         handle = await cockpit.start(request)
-        await _until_end(cockpit, handle)
-        if not as_json:
+        printer.gone = lambda: handle.send(Abort(sender="output", reason="nobody reads the output any more"))
+        await _until_end(handle)
+        if not as_json and not printer.closed:
             click.echo(report(printer.view))
     return exit_code(printer.view)
 
@@ -89,27 +108,41 @@ async def _name_detected(request: RunRequest, quiet: bool) -> None:
 
     for step in await detected_verify(request.repo):
         if not quiet:
-            click.echo(f"verify: {step.spec.command}  ({step.why})", err=True)
+            click.echo(one_line(f"verify: {step.spec.command}  ({step.why})"), err=True)
 
 
-async def _until_end(_: Cockpit, handle: RunHandle) -> RunFinished:
-    """Wait for the run's end; the first interrupt aborts it and keeps its work, a second one ends the process."""
+async def _until_end(handle: RunHandle) -> RunFinished:
+    """Wait for the run's end. The first signal aborts it and keeps its work; the second ends its processes and this one at once."""
     loop = asyncio.get_running_loop()
-    asked = 0
+    hard: list[asyncio.Task[None]] = []
+    asked: list[str] = []
 
     def interrupt(name: str) -> None:
-        nonlocal asked
-        asked += 1
-        if asked == 1:
-            click.echo(f"looptop: {name}: ending the run, its work is kept", err=True)
+        asked.append(name)
+        if len(asked) == 1:
+            _tell(f"looptop: {name}: ending the run, its work is kept; once more ends it at once")
             handle.send(Abort(sender=name))
-        elif asked > 2:
+        elif len(asked) == 2:
+            hard.append(loop.create_task(_end_hard(handle.run), name="end at once"))
+        else:
             os._exit(int(ExitCode.ABORTED))
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in SIGNALS:
         loop.add_signal_handler(number, interrupt, number.name)
     try:
         return await handle.done
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in SIGNALS:
             loop.remove_signal_handler(number)
+
+
+async def _end_hard(run: str) -> None:
+    try:
+        await asyncio.wait_for(reap_run(run), HARD_END_S)
+    finally:
+        os._exit(int(ExitCode.ABORTED))
+
+
+def _tell(text: str) -> None:
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)

@@ -105,7 +105,7 @@ def _lent(settings: Settings, root: Path) -> WorkspaceSettings:
     )
 
 
-def host_settings(settings: Settings, base_url: str | None = None) -> HostSettings:
+def host_settings(settings: Settings) -> HostSettings:
     """What the settings say about all runs of this process."""
     return HostSettings(
         caps=settings["caps.defaults"],
@@ -115,7 +115,7 @@ def host_settings(settings: Settings, base_url: str | None = None) -> HostSettin
             max_wait_s=settings["transport.max_wait"],
             silence_s=settings["transport.silence"],
         ),
-        base_url=base_url or settings["base_url"],
+        base_url=settings["base_url"],
         limits=tuple(
             Limit(of, "micros", round(settings[key] * MICROS_PER_DOLLAR)) for of, key in SHARED_BUDGETS if settings[key]
         ),

@@ -47,7 +47,8 @@ class Progress:
             case loop.ToolCalled():
                 yield f"  {event.tool} {step_title(event.tool, event.arguments)}"
             case loop.ToolFinished() if event.status.value != "ok":
-                yield f"    {event.status.value.replace('_', ' ')}: {event.content.strip().splitlines()[-1]}"
+                last = (event.content.strip().splitlines() or ["nothing printed"])[-1]
+                yield f"    {event.status.value.replace('_', ' ')}: {last}"
             case checks.VerifyFinished():
                 yield _verify_line(event)
             case loop.AttemptFinished():
@@ -95,10 +96,10 @@ def _counts(*groups: tuple[str, ...]) -> str:
 def report(view: RunView) -> str:
     """The final report of a run, as text without control characters."""
     reason = state(view.reason.value) if view.reason else "not finished"
-    lines = [f"run {view.run}: {reason}" + (f" - {view.detail}" if view.detail else "")]
+    lines = [f"run {view.run}: {reason}" + (f" - {one_line(view.detail)}" if view.detail else "")]
     lines.append(f"task        {one_line(view.task) or 'make verify pass'}")
     lines.append(f"repository  {one_line(view.repo)}")
-    lines.append(f"model       {', then '.join(view.models) or view.model}")
+    lines.append(f"model       {one_line(', then '.join(view.models) or view.model)}")
     if view.baseline:
         failing = UNKNOWN if view.baseline_failing is None else str(view.baseline_failing)
         lines.append(f"baseline    {failing} failing")
@@ -107,7 +108,8 @@ def report(view: RunView) -> str:
     if view.diff is not None and view.diff.files:
         size = f"+{view.diff.added} -{view.diff.removed}"
         lines.append(
-            f"change      {plural(view.diff.files, 'file')}, {size}" + (f"; {view.delivered}" if view.delivered else "")
+            f"change      {plural(view.diff.files, 'file')}, {size}"
+            + (f"; {one_line(view.delivered)}" if view.delivered else "")
         )
         if not view.delivered and view.result_ref:
             lines.append(f"            look: looptop show {view.run} --diff; take it: looptop apply {view.run}")
@@ -134,7 +136,7 @@ def _attempt_row(row: AttemptRow) -> str:
     line = f"attempt {row.attempt:<3} {found}; {size}; {plural(row.rounds, 'round')}, {cost}, cache {share(row.usage.cache_share)}"
     if row.passed:
         return f"{line}; passed"
-    return f"{line}; {row.first_failure}" if row.first_failure else line
+    return f"{line}; {one_line(row.first_failure, 200)}" if row.first_failure else line
 
 
 def _sums(view: RunView) -> str:

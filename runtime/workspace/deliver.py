@@ -99,10 +99,7 @@ async def branch_change(
     know it. Raises UsageError for a name that is taken or isn't one.
     """
     git = repository.git()
-    if await git.ask("check-ref-format", "--branch", name) != name:
-        raise UsageError(f"{one_line(name)!r} is not a name that git allows for a branch.")
-    if await git.ask("rev-parse", "--verify", "-q", f"refs/heads/{name}"):
-        raise UsageError(f"There is a branch {name} already.", "Give another name.")
+    await check_new_branch(repository, name)
     base = base or await book.git().run("rev-parse", "refs/looptop/start^1")
     author, email = await identity(repository)
     env = {
@@ -123,6 +120,15 @@ async def branch_change(
     commit = await target.run("commit-tree", tree, "-p", base, "-F", "-", stdin=storable(message).encode())
     await git.run("update-ref", f"refs/heads/{name}", commit, "")
     return Delivered(True, branch=name)
+
+
+async def check_new_branch(repository: Repository, name: str) -> None:
+    """Raise UsageError for a branch that is there already, or whose name git doesn't allow."""
+    git = repository.git()
+    if await git.ask("check-ref-format", "--branch", name) != name:
+        raise UsageError(f"{one_line(name)!r} is not a name that git allows for a branch.")
+    if await git.ask("rev-parse", "--verify", "-q", f"refs/heads/{name}"):
+        raise UsageError(f"There is a branch {name} already.", "Give another name.")
 
 
 async def _entries(book: Book, target: Git, base: str, changes: list[FileChange]) -> tuple[list[str], list[str]]:

@@ -9,11 +9,17 @@ from typing import Any
 import click
 
 from runtime.errors import UsageError
-from runtime.settings import PROJECT_FILE, SETTINGS, Setting, checked, load_settings, suggestion, value_from_text
+from runtime.settings import PROJECT_FILE, load_settings
+from runtime.settings_keys import SETTINGS
+from runtime.text import one_line
 from tui.cli import echo_json
 from tui.commands.run import root_of
 from tui.commands.table import table
 from tui.places import config_of, here
+from tui.settings_edit import edit, place_of, value_of
+
+# A value may begin with a minus, and is then no option.
+VALUES = {"ignore_unknown_options": True}
 
 
 @click.group(invoke_without_command=True)
@@ -34,56 +40,28 @@ def config(ctx: click.Context, as_json: bool) -> None:
 def _shown(value: Any) -> str:
     if value is None:
         return "-"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _setting(key: str) -> Setting:
-    if key not in SETTINGS:
-        raise UsageError(f"There is no setting {key!r}.", suggestion(key))
-    if SETTINGS[key].kind in ("table", "verify"):
-        raise UsageError(f"{key} is a table.", "Write it into the file itself.")
-    return SETTINGS[key]
+def _file(key: str, project: bool) -> Path:
+    if not project:
+        return config_of(os.environ)
+    if key in SETTINGS and SETTINGS[key].own:
+        raise UsageError(f"{key} can't be set by a project.", "Leave --project out: it says where your key is sent.")
+    return root_of(here()) / PROJECT_FILE
 
 
-def _file(project: bool) -> Path:
-    return root_of(here()) / PROJECT_FILE if project else config_of(os.environ)
-
-
-def _edit(path: Path, key: str, value: Any) -> None:
-    """Change one key of a TOML file and leave everything else in it as it is; None takes the key out."""
-    import tomlkit
-    from tomlkit.exceptions import ParseError
-
-    try:
-        document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
-        place: Any = document
-        *tables, name = key.split(".")
-        for part in tables:
-            if part not in place:
-                place[part] = tomlkit.table()
-            place = place[part]
-        if value is None:
-            place.pop(name, None)
-        else:
-            place[name] = value
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(tomlkit.dumps(document), encoding="utf-8")
-    except ParseError as error:
-        raise UsageError(f"The configuration {path} is not TOML: {error}.") from error
-    except OSError as error:
-        raise UsageError(f"The configuration {path} can't be written: {error.strerror}.") from error
-
-
-@config.command("set")
+@config.command("set", context_settings=VALUES)
 @click.argument("key")
 @click.argument("value")
 @click.option("--project", is_flag=True, help="In the project's looptop.toml instead of the user's file.")
 def set_(key: str, value: str, project: bool) -> None:
-    """Set KEY to VALUE."""
-    setting = _setting(key)
-    path = _file(project)
-    _edit(path, key, checked(setting, value_from_text(setting, value, key), key))
-    click.echo(f"{key} = {value} in {path}")
+    """Set KEY to VALUE, also one retry cap (caps.defaults.PREFIX) or one price (prices.MODEL.input)."""
+    path = _file(key, project)
+    edit(path, key, value_of(key, value), of_project=project)
+    click.echo(one_line(f"{key} = {value} in {path}"))
 
 
 @config.command("unset")
@@ -91,8 +69,7 @@ def set_(key: str, value: str, project: bool) -> None:
 @click.option("--project", is_flag=True, help="In the project's looptop.toml instead of the user's file.")
 def unset(key: str, project: bool) -> None:
     """Take KEY out, so that the layer below counts again."""
-    _setting(key)
-    path = _file(project)
-    if path.exists():
-        _edit(path, key, None)
-    click.echo(f"{key} is no longer set in {path}")
+    place_of(key)
+    path = _file(key, project)
+    gone = path.exists() and edit(path, key, None, of_project=project)
+    click.echo(one_line(f"{key} is no longer set in {path}" if gone else f"{key} was not set in {path}"))

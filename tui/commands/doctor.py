@@ -8,12 +8,17 @@ import sqlite3
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
 
 import click
 
 from runtime.errors import ExitCode, LooptopError
-from tui.places import home_of
+from runtime.settings import PROJECT_FILE, Settings, load_settings
+from tui.commands.run import root_of
+from tui.places import config_of, here, home_of
+
+REACH_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,29 +53,60 @@ async def _store() -> Check:
     )
 
 
+async def _configuration() -> Check:
+    _settings()
+    return Check("settings", True, f"{config_of(os.environ)} and {PROJECT_FILE} can be read")
+
+
+def _settings() -> Settings:
+    return load_settings(config_of(os.environ), root_of(here()), os.environ)
+
+
+async def _model() -> Check:
+    from runtime.catalog.models import end_of_life_warning
+    from runtime.catalog.prices import Catalog
+    from runtime.models.factory import endpoint_for
+    from tui.project import default_model
+
+    settings = _settings()
+    name = settings["model"] or default_model(os.environ)
+    endpoint = endpoint_for(name, os.environ, settings["base_url"])
+    known = Catalog(settings["prices"]).known(endpoint.provider, endpoint.name)
+    notes = ["price known" if known else "no known price: dollar budgets can't bind"]
+    notes += filter(None, [end_of_life_warning(endpoint.name, datetime.now(UTC).date())])
+    return Check("model", True, f"{name}: {'; '.join(notes)}")
+
+
 async def _pytest() -> Check:
     return Check("pytest", True, f"{version('pytest')} (looptop's own, for projects without one)")
 
 
 async def _key() -> Check:
-    known = bool(os.environ.get("ANTHROPIC_API_KEY"))
-    where = os.environ.get("ANTHROPIC_BASE_URL")
+    known = bool(os.environ.get("ANTHROPIC_API_KEY", "").strip())
     text = "a key is set" if known else "no ANTHROPIC_API_KEY: claude-* can't be used, `local` can"
-    return Check("anthropic", None if not known else True, text + (f", base URL {where}" if where else ""))
+    where = os.environ.get("ANTHROPIC_BASE_URL", "").strip()
+    if known and where:
+        return await _reach("anthropic", where, f"{text}; {{}}")
+    return Check("anthropic", True if known else None, text)
 
 
 async def _openai() -> Check:
-    where = os.environ.get("OPENAI_BASE_URL")
+    where = _settings()["base_url"] or os.environ.get("OPENAI_BASE_URL", "").strip()
     if not where:
         return Check("openai", None, "no OPENAI_BASE_URL: name a server with --base-url")
+    return await _reach("openai", f"{where.rstrip('/')}/models", "{}")
+
+
+async def _reach(name: str, where: str, text: str) -> Check:
+    """Whether a server answers at all. No key is sent."""
     import httpx2
 
     try:
-        async with httpx2.AsyncClient(timeout=5) as client:
-            answer = await client.get(f"{where.rstrip('/')}/models")
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        return Check("openai", False, f"{where} can't be reached: {error or type(error).__name__}")
-    return Check("openai", answer.status_code < 500, f"{where} answers with {answer.status_code}")
+        async with httpx2.AsyncClient(timeout=REACH_S) as client:
+            answer = await client.get(where)
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as error:
+        return Check(name, False, text.format(f"{where} can't be reached: {error or type(error).__name__}"))
+    return Check(name, answer.status_code < 500, text.format(f"{where} answers with {answer.status_code}"))
 
 
 async def _prices() -> Check:
@@ -81,7 +117,18 @@ async def _sandbox() -> Check:
     return Check("sandbox", None, "none in this version: commands of a run are not confined")
 
 
-CHECKS: tuple[Callable[[], Awaitable[Check]], ...] = (_python, _git, _store, _pytest, _key, _openai, _prices, _sandbox)
+CHECKS: tuple[Callable[[], Awaitable[Check]], ...] = (
+    _python,
+    _git,
+    _store,
+    _configuration,
+    _model,
+    _pytest,
+    _key,
+    _openai,
+    _prices,
+    _sandbox,
+)
 
 
 async def examine() -> list[Check]:
@@ -92,6 +139,8 @@ async def examine() -> list[Check]:
             found.append(await check())
         except LooptopError as error:
             found.append(Check(check.__name__.strip("_"), False, str(error)))
+        except ImportError as error:
+            found.append(Check(check.__name__.strip("_"), False, f"not installed: {error.name or error}"))
     return found
 
 

@@ -51,15 +51,19 @@ def run(
     **options: Any,
 ) -> int:
     """Fix a repository until its verify commands pass. TASK says what is to be fixed; without it: make verify pass."""
+    from runtime.catalog.caps import check_cap
     from tui.compose import RunRequest
     from tui.project import ProjectSettings, host_settings
 
-    if apply_ and branch:
+    if apply_ and branch is not None:
         raise UsageError("--apply and --branch exclude each other.", "Give one of them.")
+    for option, text in (("--branch", branch), ("--category", category), ("--tenant", tenant)):
+        if text is not None and not text.strip():
+            raise UsageError(f"{option} is empty.", "Give it a name, or leave it out.")
     headless = headless or as_json or not has_terminal()
-    base_url = options.pop("base_url")
     keys = {
         "model": options["model"],
+        "base_url": options["base_url"],
         "budget.tokens": options["budget_tokens"],
         "budget.usd": options["budget_usd"],
         "budget.minutes": options["budget_minutes"],
@@ -71,15 +75,15 @@ def run(
         "verify": [{"command": command} for command in verify] or None,
     }
     cap = options["cap"]
-    if cap is not None and not 1 <= cap <= 20:
-        raise UsageError(f"--cap is {cap}.", "It must be from 1 to 20.")
+    if cap is not None:
+        check_cap(cap, "--cap")
     project = ProjectSettings(os.environ, supervised=not headless).of(root_of(repo), keys)
     deliver = "apply" if apply_ else f"branch:{branch}" if branch else None
     settings = project.run.model_copy(update={"cap": cap, "category": category, "tenant": tenant, "deliver": deliver})
     request = RunRequest(
         repo=repo, task=task, settings=settings, verify=project.verify, lent=project.lent, project_cap=project.cap
     )
-    host = host_settings(project.settings, base_url)
+    host = host_settings(project.settings)
     if headless:
         from tui.headless import run_headless
 

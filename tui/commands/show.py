@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from runtime.errors import UsageError
 from runtime.events.codec import event_to_json
 from store.store import Store
 from tui.commands.store_access import with_store
@@ -19,6 +20,8 @@ from tui.report import report
 @click.option("--diff", "as_diff", is_flag=True, help="Its change as a unified diff.")
 def show(run: str, as_json: bool, as_diff: bool) -> None:
     """Show a run. RUN may be the beginning of its id."""
+    if as_json and as_diff:
+        raise UsageError("--json and --diff exclude each other.", "Give one of them.")
 
     async def work(store: Store, home: Path) -> None:
         found = await store.history.find(run)

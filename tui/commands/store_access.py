@@ -10,16 +10,18 @@ from typing import TypeVar
 
 from store.store import Store, open_store
 from tui.places import home_of
+from tui.recovery import recover_lost
 
 T = TypeVar("T")
 
 
 def with_store(work: Callable[[Store, Path], Awaitable[T]]) -> T:
-    """Open the store, do the work, close it. Raises LooptopError."""
+    """Open the store, settle runs whose process died, do the work, close the store. Raises LooptopError."""
 
     async def main() -> T:
         home = home_of(os.environ)
         async with open_store(home) as store:
+            await recover_lost(store)
             return await work(store, home)
 
     return asyncio.run(main())

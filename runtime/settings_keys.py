@@ -1,0 +1,102 @@
+"""Every setting that there is: what it holds, its bounds, its default, in one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["text", "count", "number", "flag", "list", "table", "verify", "choice"]
+MOST_TOKENS, MOST_DOLLARS, MOST_MINUTES = 10**12, 10**9, 10**6
+"""Upper bounds beyond any use, so that no figure overflows the store's integers."""
+DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting. `own` ones may only be set by the user, not by a project's file."""
+
+    key: str
+    kind: Kind
+    default: Any
+    help: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    own: bool = False
+
+    @property
+    def variable(self) -> str:
+        """Its environment variable."""
+        return "LOOPTOP_" + self.key.replace(".", "_").upper()
+
+    @property
+    def option(self) -> str:
+        """Its option on the command line, where a command has one."""
+        return "--" + self.key.replace(".", "-").replace("_", "-")
+
+
+_ALL = (
+    Setting("model", "text", None, "Model of a run; without one: Claude when its key is set, else local."),
+    # A repository must not decide where the user's key is sent.
+    Setting("base_url", "text", None, "Where an OpenAI-compatible server answers; not in a project's file.", own=True),
+    Setting(
+        "fix_verify_retry_cap", "count", None, "Retry cap of this project, instead of the default by model.", 1, 20
+    ),
+    Setting("caps.defaults", "table", {}, "Retry caps by prefix of the model's name; the longest prefix wins."),
+    Setting("budget.tokens", "count", 1_000_000, "Tokens that a run may use; 0 is off.", 0, MOST_TOKENS),
+    Setting("budget.usd", "number", 0.0, "Dollars that a run may cost; 0 is off.", 0, MOST_DOLLARS),
+    Setting("budget.minutes", "number", 0.0, "Minutes that a run may take, without waits; 0 is off.", 0, MOST_MINUTES),
+    Setting(
+        "budget.project_usd",
+        "number",
+        0.0,
+        "Dollars that all runs of a project may cost together; 0 is off.",
+        0,
+        MOST_DOLLARS,
+    ),
+    Setting(
+        "budget.tenant_usd",
+        "number",
+        0.0,
+        "Dollars that all runs of a tenant may cost together; 0 is off.",
+        0,
+        MOST_DOLLARS,
+    ),
+    Setting(
+        "budget.day_usd",
+        "number",
+        0.0,
+        "Dollars that all runs of a UTC day may cost together; 0 is off.",
+        0,
+        MOST_DOLLARS,
+    ),
+    Setting("max_rounds", "count", 40, "Model calls of one attempt.", 1, 1000),
+    Setting("max_output_tokens", "count", 16_384, "Output tokens of one call.", 1, 1_000_000),
+    Setting("ttl", "choice", "5m", "Lifetime of cache entries.", choices=("5m", "1h")),
+    Setting("recovery", "choice", "fixed:reflect", "What follows a failed attempt.", choices=("fixed:reflect",)),
+    Setting("hold_on_cap", "flag", None, "Hold at the retry cap; by default in the dashboard only."),
+    Setting("hold_on_budget", "flag", None, "Hold at a budget; by default in the dashboard only."),
+    Setting("include_dirty", "flag", False, "Start from the uncommitted changes too."),
+    Setting("allow_test_edits", "flag", False, "Let a change of tests or of their settings pass."),
+    Setting("verify", "verify", None, "The verify steps: [[verify]] tables with command, name, timeout, setup."),
+    Setting("workspace.share", "list", None, "Ignored paths lent to workspaces; by default .venv and node_modules."),
+    Setting("workspace.copy", "list", [], "Ignored paths copied into workspaces."),
+    Setting("workspace.setup", "list", [], "Commands that make a workspace ready, run once."),
+    Setting(
+        "prices", "table", {}, "Own prices by model: input, output, cache_read, ... in dollars per million tokens."
+    ),
+    Setting("transport.tries", "count", 5, "Tries of a model call.", 1, 20),
+    Setting(
+        "transport.max_wait",
+        "number",
+        900.0,
+        "Seconds that a call may wait for its tries altogether.",
+        0,
+        7 * DAY_S,
+    ),
+    Setting(
+        "transport.silence", "number", 120.0, "Seconds without content after which a call is tried again.", 1, DAY_S
+    ),
+    Setting("theme", "text", None, "The dashboard's theme."),
+)
+SETTINGS: dict[str, Setting] = {setting.key: setting for setting in _ALL}
