@@ -18,6 +18,7 @@ _SEPARATORS = "\u0085\u2028\u2029"
 _UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_BIDI}{_INVISIBLE}{_TAGS}{_SEPARATORS}]")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _HIDDEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}{_INVISIBLE}{_TAGS}{_SEPARATORS}]")
+_BLANKS = re.compile("[ \t\n]+")
 _JOINER = "\u200d"
 # CSI and OSC as ECMA-48 forms them; anything else that begins with ESC is left for `visible` to mark.
 _ANSI = re.compile(
@@ -73,7 +74,7 @@ def plain(text: str) -> str:
 
 def one_line(text: str, limit: int = 0) -> str:
     """One visible line: line ends and tabs folded to single spaces; cut with an ellipsis at `limit` characters (0: not cut)."""
-    line = re.sub(r"[ \t]*[\n\t][ \t]*", " ", visible(text)).strip()
+    line = _BLANKS.sub(lambda m: " " if "\n" in m.group() or "\t" in m.group() else m.group(), visible(text)).strip()
     if limit and len(line) > limit:
         return line[: max(0, limit - 1)] + "\u2026"
     return line
@@ -116,6 +117,10 @@ _SHAPES = (
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]{0,8000}?-----END [A-Z ]*PRIVATE KEY-----"
 )
 _LONGEST_SHAPE = 256
+_KEY_BEGINS = re.compile(
+    r"(?:s|sk|sk-[\w-]*|g|gh|gh[pousr]|gh[pousr]_\w*|gi|git|github|github_p\w*|gl|glp|glpat-?[\w-]*|x|xo|xox[abpr]?-?[\w-]*"
+    r"|A|AK|AKI|AKIA[0-9A-Z]*|AI|AIz|AIza[\w-]*|[Bb]earer [\w.~+/-]*|-{1,5}|-----BEGIN[\s\S]{0,240})\Z"
+)
 
 
 def secret_values(env: Mapping[str, str]) -> list[str]:
@@ -130,14 +135,26 @@ class Masker:
         values = sorted({s for s in secrets if len(s) >= 8}, key=len, reverse=True)
         self._longest = max([_LONGEST_SHAPE, *map(len, values)])
         self._values = values
+        self._known = frozenset(values)
         self._pattern = re.compile("|".join([*map(re.escape, values), _SHAPES]))
 
     def mask(self, text: str) -> str:
         """The text without secrets."""
         return self._pattern.sub(SECRET_MARK, text)
 
-    def holdback(self, text: str) -> int:
-        """How many characters at the end might be the beginning of a secret and must wait for what follows."""
+    def safe_cut(self, text: str) -> int:
+        """Where the text can be cut so that no secret is split: what follows may be the beginning of one."""
+        cut = len(text) - self._beginning(text)
+        for match in self._pattern.finditer(text):
+            if match.start() < cut <= match.end() and match.group() not in self._known:
+                # A key known by its shape may go on in the next piece.
+                cut = match.start() if match.end() == len(text) and len(match.group()) < _LONGEST_SHAPE else match.end()
+            elif match.start() < cut < match.end():
+                cut = match.end()
+        return cut
+
+    def _beginning(self, text: str) -> int:
+        """How many characters at the end might be the beginning of a secret."""
         window = text[-self._longest :]
         longest = 0
         for value in self._values:
@@ -145,10 +162,8 @@ class Masker:
                 if window.endswith(value[:size]):
                     longest = max(longest, size)
                     break
-        word = re.search(r"[A-Za-z0-9._~+/=-]+\Z", window)
-        if word and re.match(r"sk-|gh[pousr]_|github_pat_|glpat-|xox|AKIA|AIza|-----BEGIN", word.group()):
-            longest = max(longest, len(word.group()))
-        return longest
+        word = _KEY_BEGINS.search(window)
+        return max(longest, len(word.group())) if word else longest
 
 
 class MaskingStream:
@@ -161,8 +176,8 @@ class MaskingStream:
     def feed(self, piece: str) -> str:
         """Take a piece; returns what is safe to hand on by now."""
         text = self._kept + piece
-        back = self._masker.holdback(text)
-        ready, self._kept = (text[:-back], text[-back:]) if back else (text, "")
+        cut = self._masker.safe_cut(text)
+        ready, self._kept = text[:cut], text[cut:]
         return self._masker.mask(ready)
 
     def close(self) -> str:
