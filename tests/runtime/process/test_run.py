@@ -14,7 +14,7 @@ from runtime.process.run import Ending, ProcessResult, ProcessSpec, run_process,
 from runtime.process.tree import find_marked, reap_run
 from support.repositories import git, make_repository
 
-RUN = "rtest1"
+RUN = f"rtest{os.getpid()}"
 
 
 def spec(command: str, folder: Path, timeout_s: float = 20.0, **more: object) -> ProcessSpec:
