@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from runtime.events.base import Event
-from runtime.events.loop import PromptAdded, RoundFinished, ToolFinished
+from runtime.events.loop import PromptAdded, RoundFinished, RoundStarted, ToolFinished
 from runtime.events.values import StepStatus
 from runtime.models.base import Block, Stop, ToolCall, ToolResult
 from runtime.prompt.transcript import Transcript
@@ -25,6 +25,9 @@ def rebuild(events: Iterable[Event]) -> Transcript:
         if isinstance(event, ToolFinished):
             failed = event.status is not StepStatus.OK
             results.append(ToolResult(call_id=event.call_id, content=event.content, is_error=failed))
+        elif isinstance(event, RoundStarted):
+            results = _deliver(transcript, results)
+            transcript.close_calls()
         elif isinstance(event, RoundFinished) and event.outcome == "ok":
             results = _deliver(transcript, results)
             unsaid = ()

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from runtime.models.base import Block, Message, Text, Thinking, ToolCall, ToolResult
+from runtime.models.wire import clean
 from runtime.text import storable
 
 NO_OUTPUT = "(no output)"
@@ -54,10 +55,8 @@ class Transcript:
             return
         self.close_calls()
         self._asked = []
-        for index, block in enumerate(kept):
-            if isinstance(block, ToolCall):
-                kept[index] = self._fitted(block)
-        self._messages.append(Message(role="assistant", blocks=tuple(kept)))
+        blocks = tuple(self._fitted(block) if isinstance(block, ToolCall) else _sendable(block) for block in kept)
+        self._messages.append(Message(role="assistant", blocks=blocks))
 
     def _fitted(self, call: ToolCall) -> ToolCall:
         wire_id = call.id
@@ -68,9 +67,10 @@ class Transcript:
         self._ids.add(wire_id)
         self._asked.append((call.id, wire_id))
         name = call.name if _FIT.fullmatch(call.name) else _UNFIT.sub("_", call.name)[:64] or "unnamed"
-        if (wire_id, name) == (call.id, call.name):
+        arguments = clean(call.arguments)
+        if (wire_id, name, arguments) == (call.id, call.name, call.arguments):
             return call
-        return call.model_copy(update={"id": wire_id, "name": name})
+        return call.model_copy(update={"id": wire_id, "name": name, "arguments": arguments})
 
     def add_results(self, results: Sequence[ToolResult]) -> None:
         """Answer the open calls, in their order, by the ids that the model gave them. A call without a result is answered as
@@ -105,3 +105,9 @@ class Transcript:
             self._messages[-1] = Message(role="user", blocks=last.blocks + blocks)
         else:
             self._messages.append(Message(role="user", blocks=blocks))
+
+
+def _sendable(block: Block) -> Block:
+    if not isinstance(block, Text) or (text := storable(block.text)) == block.text:
+        return block
+    return Text(text=text)
