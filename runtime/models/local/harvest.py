@@ -28,10 +28,11 @@ def harvest(root: Path, failing: Iterable[TestFacts]) -> Harvest:
         except (OSError, SyntaxError, ValueError):
             continue
         for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                if node.name in names or not node.name.startswith("test"):
-                    _constants(node, ints, strings)
-                    _raises(node, exceptions)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (
+                node.name in names or not node.name.startswith("test")
+            ):
+                _constants(node, ints, strings)
+                _raises(node, exceptions)
     return Harvest(
         tuple(n for n, _ in ints.most_common(16)),
         tuple(s for s, _ in strings.most_common(24)),

@@ -149,9 +149,7 @@ def spread(tests: Sequence[TestFacts], count: int) -> list[TestFacts]:
     found: list[TestFacts] = []
     rank = 0
     while len(found) < min(count, len(tests)):
-        for family in families.values():
-            if rank < len(family):
-                found.append(family[rank])
+        found += [family[rank] for family in families.values() if rank < len(family)]
         rank += 1
     return found[:count]
 

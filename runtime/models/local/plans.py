@@ -29,7 +29,8 @@ def make_plan(number: int, oracle: Oracle, place: Place, broken: list[str], slac
     known = {t.index for t in first}
     failing = [*first, *(t for t in ordered if t.index not in known)]
     passing = sorted(oracle.passing, key=lambda t: (not _reaches(t, place), t.lines is not None, t.cpu))
-    chosen, spent = [], 0.0
+    chosen: list[TestFacts] = []
+    spent = 0.0
     for test in passing:
         spent += test.cpu
         if spent > PASSING_CPU_S and chosen:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass, field
 
 from runtime.models.local.candidate import Candidate, overlap
@@ -74,7 +74,7 @@ class Search:
             slow = make_plan(number + 1001, self.oracle, place, self.broken, SLACK)
             await self.driver.tell(slow)
 
-    async def complete(self) -> AsyncIterator[Found]:
+    async def complete(self) -> AsyncGenerator[Found, None]:
         """Candidates that satisfy all failing tests and break none."""
         async for found in self._try(self._singles(), 1):
             yield found
@@ -127,7 +127,7 @@ class Search:
         late = tally.best_clean is not None and tally.seconds - tally.improved_at >= GRACE_S
         return tally.settled or late or tally.tried >= self.limits.candidates or tally.seconds >= self.limits.seconds
 
-    async def _try(self, candidates: Iterator[Scored], plan: int) -> AsyncIterator[Found]:
+    async def _try(self, candidates: Iterator[Scored], plan: int) -> AsyncGenerator[Found, None]:
         """Run candidates; note partial successes."""
         flying: list[Scored] = []
 

@@ -104,7 +104,7 @@ class Server:
         while self.queue and len(self.running) < self.config["workers"]:
             self._start(self.queue.popleft())
         now = time.monotonic()
-        wait = min([t.deadline - now for t in self.running.values()], default=None)  # type: ignore[type-var]
+        wait = min([t.deadline - now for t in self.running.values()], default=None)
         fds = [self.wire.fd_in, *self.running]
         ready = select.select(fds, [], [], None if wait is None else max(0.0, wait))[0]
         for fd in ready:

@@ -64,7 +64,8 @@ class ModuleText:
     def compile(self, segment: Segment, text: str) -> CodeType:
         """Code of a segment's text, at its place in the file."""
         source = "\n" * (segment.line - 1) + text
-        return compile(source, self.path, "exec", flags=self.flags, dont_inherit=True)
+        code: CodeType = compile(source, self.path, "exec", flags=self.flags, dont_inherit=True)
+        return code
 
     def segment_of(self, edit: Edit) -> Segment:
         """The segment that holds an edit. Raises NeedsImport."""

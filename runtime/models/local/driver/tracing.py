@@ -63,7 +63,7 @@ class Tracer:
     def stop(self) -> None:
         """End."""
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
         self._recorder.on_assert = None
         self.lines |= self._part
 

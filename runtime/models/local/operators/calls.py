@@ -129,7 +129,7 @@ def arguments(site: Site) -> Iterator[Candidate]:
 
 def _fewer(site: Site, node: ast.Call) -> Iterator[Candidate]:
     source = site.source
-    given = sorted([*node.args, *node.keywords], key=source.span)
+    given: list[ast.expr | ast.keyword] = sorted([*node.args, *node.keywords], key=lambda n: source.span(n))
     for at, argument in enumerate(given):
         if len(given) == 1:
             start, end = source.span(argument)
@@ -155,17 +155,15 @@ def _more(
         return
     separator = ", " if (node.args or node.keywords) and not source.text[:end].rstrip().endswith(",") else ""
     if name == "range":
-        first = node.args[0]
+        at = source.span(node.args[0])[0]
         if len(node.args) == 1:
             for text, prior in (("1, ", 0.5), ("2, ", 0.25)):
-                yield site.make(
-                    Edit(source.path, *[source.span(first)[0]] * 2, text), "range start", prior, node.lineno
-                )
+                yield site.make(Edit(source.path, at, at, text), "range start", prior, node.lineno)
             for variable in site.names[:6]:
-                edit = Edit(source.path, *[source.span(first)[0]] * 2, f"{variable}, ")
+                edit = Edit(source.path, at, at, f"{variable}, ")
                 yield site.make(edit, "range start", 0.25, node.lineno)
                 yield site.make(
-                    Edit(source.path, *[source.span(first)[0]] * 2, f"{variable} + 1, "),
+                    Edit(source.path, at, at, f"{variable} + 1, "),
                     "range start",
                     0.3,
                     node.lineno,
