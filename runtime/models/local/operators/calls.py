@@ -129,7 +129,8 @@ def arguments(site: Site) -> Iterator[Candidate]:
 
 def _fewer(site: Site, node: ast.Call) -> Iterator[Candidate]:
     source = site.source
-    given: list[ast.expr | ast.keyword] = sorted([*node.args, *node.keywords], key=lambda n: source.span(n))
+    given: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
+    given.sort(key=source.span)
     for at, argument in enumerate(given):
         if len(given) == 1:
             start, end = source.span(argument)
