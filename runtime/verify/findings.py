@@ -61,7 +61,7 @@ def parse(command: str, output: str, failed: bool) -> Parsed:
         some, number = _of_runner(lines, runner)
         found += some[: MAX_FINDINGS - len(found)]
         total += number
-    counts = [count for runner in runners if (count := _collected(lines, runner)) is not None]
+    counts = [count for runner in runners if (count := _collected(lines, runner, failed)) is not None]
     collected = sum(counts) if counts else None
     return Parsed(
         runners=tuple(runner.name for runner in runners),
@@ -157,14 +157,23 @@ def _finding(name: str, kind: str, groups: dict[str, str]) -> Finding:
     )
 
 
-def _collected(lines: list[str], runner: Runner) -> int | None:
-    for pattern in runner.counts:
-        matches = [match for line in lines for match in pattern.finditer(line)]
-        if matches and not pattern.groups:
-            return len(matches)
-        if matches:
-            return sum(int(match.group(1)[:9]) for match in matches)
-    return 0 if _nothing_ran(lines, (runner,)) else None
+def _collected(lines: list[str], runner: Runner, failed: bool) -> int | None:
+    told = [matches for pattern in runner.counts if (matches := [m for line in lines if (m := pattern.match(line))])]
+    if not told:
+        return 0 if _nothing_ran(lines, (runner,)) else None
+    if not failed:
+        # What a passing test printed must not make its suite look empty.
+        return max(map(_sum, told))
+    first = told[0]
+    quoted = runner.once and len(first) > 1
+    unclear = runner.uncounted is not None and any(runner.uncounted.search(match.string) for match in first)
+    return None if quoted or unclear else _sum(first)
+
+
+def _sum(matches: list[re.Match[str]]) -> int:
+    if not matches[0].re.groups:
+        return len(matches)
+    return sum(int(number[:9]) for match in matches for number in match.groups() if number)
 
 
 def _says(lines: list[str], pattern: re.Pattern[str] | None) -> bool:

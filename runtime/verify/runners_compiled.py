@@ -22,6 +22,7 @@ GO = Runner(
         (Shape(p(r"^FAIL\s+(?P<id>\S+)\s+\d[\d.]*s$"), repeats=False), Shape(p(r"^panic: (?P<message>.*)$"), "panic")),
     ),
     counts=(p(r"^=== RUN\s"),),
+    once=False,
     summary=p(r"^(FAIL|ok\s+\S+)"),
     no_tests=p(r"\[no test files\]$|\[no tests to run\]$"),
     ran=p(r"^(?:ok|FAIL)\s+\S+\s+(?:\d[\d.]*s|\(cached\))$|^FAIL\s+\S+ \[(?:build|setup) failed\]$"),
@@ -44,6 +45,7 @@ CARGO = Runner(
         (Shape(p(r"^---- (?P<id>\S.*?)(?: \(line \d+\))? stdout ----$")),),
     ),
     counts=(p(r"^running (\d+) tests?$"),),
+    once=False,
     summary=p(r"^(test result: .*|error: could not compile .*)$"),
     partial=p(r"^error: could not compile "),
 )

@@ -37,9 +37,15 @@ PYTEST = Runner(
         (Shape(p(r"^(?P<path>[^:\s][^:]*\.py):(?P<line>\d+): (?P<message>[\w.]*(?:Error|Exception|Failed)\b.*)$")),),
     ),
     counts=(
-        p(r"^(?:collecting \.\.\. )?collected (\d+) items?\b(?! / \d+ error)"),
-        p(r"\b(\d+) (?:passed|failed|skipped|xfailed|xpassed)\b(?=.* in \d[\d.]*s)"),
+        p(r"^(?:collecting \.\.\. )?collected (\d+) items?\b"),
+        p(r"^\d+ workers? \[(\d+) items?\]$"),
+        p(
+            r"^=* ?(?:(\d+) failed(?:, )?)?(?:(\d+) passed(?:, )?)?(?:(\d+) skipped(?:, )?)?(?:\d+ deselected(?:, )?)?"
+            r"(?:(\d+) xfailed(?:, )?)?(?:(\d+) xpassed(?:, )?)?(?:\d+ warnings?(?:, )?)?(?:\d+ errors?)? in \d[\d.]*s"
+        ),
     ),
+    # An error may be one of a test's set-up (that test is in no other number) or of its end (it is).
+    uncounted=p(r"\b\d+ errors?\b"),
     summary=p(r"^=* ?((?:\d+ [a-z]+(?:, )?)+ in \d[\d.]*s(?: \(\d+:[\d:]+\))?|no tests ran in \d[\d.]*s) ?=*$"),
     no_tests=p(r"^=* ?no tests ran in |^(?:collecting \.\.\. )?collected 0 items$"),
     partial=p(r"^!+ Interrupted: \d+ errors? during collection !+$"),

@@ -40,7 +40,11 @@ class Runner:
     levels: tuple[tuple[Shape, ...], ...]
     """Tried in order until one finds something: from the exact list down to headings."""
     counts: tuple[re.Pattern[str], ...] = ()
-    """The first pattern that matches counts: the sum of group 1 over all matches, or the number of matches without a group."""
+    """The first pattern that matches counts: the sum of the groups of all matches, or the number of matches without one."""
+    uncounted: re.Pattern[str] | None = None
+    """A line that matches a count as well as this tells no number of tests."""
+    once: bool = True
+    """Sums up once: several counts in a failed output may be quoted from what was tested, so that none is believed."""
     summary: re.Pattern[str] | None = None
     no_tests: re.Pattern[str] | None = None
     """Says that nothing was collected; outweighed by a count above zero and by `ran`."""
