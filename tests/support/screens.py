@@ -12,7 +12,9 @@ GROUPS = {"connect", "open", "diff", "events", "older", "older-events", "tab", "
 async def settle(pilot: Pilot[Any]) -> None:
     """Let workers end, frames come and everything be drawn."""
     for _ in range(3):
-        await pilot.app.workers.wait_for_complete([worker for worker in pilot.app.workers if worker.group in GROUPS])
+        busy = [worker for worker in pilot.app.workers if worker.group in GROUPS]
+        if busy:  # an empty list would mean every worker, dialogs that wait for an answer among them
+            await pilot.app.workers.wait_for_complete(busy)
         await pilot.pause()
         await pilot.pause()
 
