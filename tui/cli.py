@@ -104,7 +104,8 @@ def run(args: list[str] | None = None) -> int:
         return _say(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return int(ExitCode.ABORTED)
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):
+        # click itself makes a closed pipe a SystemExit; nothing else here raises one.
         return _nobody_reads()
     except Exception as error:  # noqa: BLE001 - the last line before a traceback would reach the user
         return _say(_logged(error), ExitCode.ENVIRONMENT)

@@ -117,30 +117,30 @@ async def _sandbox() -> Check:
     return Check("sandbox", None, "none in this version: commands of a run are not confined")
 
 
-CHECKS: tuple[Callable[[], Awaitable[Check]], ...] = (
-    _python,
-    _git,
-    _store,
-    _configuration,
-    _model,
-    _pytest,
-    _key,
-    _openai,
-    _prices,
-    _sandbox,
-)
+CHECKS: dict[str, Callable[[], Awaitable[Check]]] = {
+    "python": _python,
+    "git": _git,
+    "store": _store,
+    "settings": _configuration,
+    "model": _model,
+    "pytest": _pytest,
+    "anthropic": _key,
+    "openai": _openai,
+    "prices": _prices,
+    "sandbox": _sandbox,
+}
 
 
 async def examine() -> list[Check]:
     """Run every check; one that fails is a line like the others."""
     found = []
-    for check in CHECKS:
+    for name, check in CHECKS.items():
         try:
             found.append(await check())
         except LooptopError as error:
-            found.append(Check(check.__name__.strip("_"), False, str(error)))
+            found.append(Check(name, False, str(error)))
         except ImportError as error:
-            found.append(Check(check.__name__.strip("_"), False, f"not installed: {error.name or error}"))
+            found.append(Check(name, False, f"not installed: {error.name or error}"))
     return found
 
 
