@@ -146,7 +146,8 @@ class Verifier:
         )
         no_tests = lost_tests(results, standing.baseline_collected)
         passed = all(result.verdict is Verdict.PASSED for result in results) and not no_tests
-        edited = edited_checks([change.path for change in await book.changes(self._workspace.start_tree, tree)])
+        changes = await book.changes(self._workspace.start_tree, tree)
+        edited = edited_checks([change.path for change in changes], [spec.command for spec in self._state.verify])
         cause: Cause | None = None
         if not passed:
             same = tree == standing.verified_tree

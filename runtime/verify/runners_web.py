@@ -15,7 +15,7 @@ TSC = Runner(
     signature=p(r"\berror TS\d+: "),
     levels=(
         (
-            Shape(p(r"^(?P<path>[^\s(][^(]*)\((?P<line>\d+),\d+\): error (?P<rule>TS\d+): (?P<message>.*)$"), "type"),
+            Shape(p(r"^(?P<path>\S.*?)\((?P<line>\d+),\d+\): error (?P<rule>TS\d+): (?P<message>.*)$"), "type"),
             Shape(p(r"^(?P<path>[^\s:].*?):(?P<line>\d+):\d+ - error (?P<rule>TS\d+): (?P<message>.*)$"), "type"),
             Shape(p(r"^error (?P<rule>TS\d+): (?P<message>.*)$"), "type"),
         ),
@@ -61,7 +61,7 @@ JEST = Runner(
     command=p(r"\bjest\b|react-scripts test"),
     signature=p(r"^Test Suites: .*\d+ total|^Tests: .*\d+ total"),
     levels=(
-        (Shape(p(r"^\s*\u25cf (?!Console$)(?P<id>\S.*)$"), header=_JEST_FILE, repeats=False),),
+        (Shape(p(r"^ {0,2}\u25cf (?!Console$)(?P<id>\S.*)$"), header=_JEST_FILE, repeats=False),),
         (Shape(_JEST_FILE, repeats=False),),
     ),
     counts=(p(r"^Tests:.*?\b(\d+) total"),),
