@@ -26,6 +26,7 @@ from runtime.models.base import Model
 from runtime.models.factory import endpoint_for, make_model
 from runtime.models.transport import RetryPolicy, Transport
 from runtime.ports import Limit, SystemClock
+from runtime.prompt.window import Turn
 from runtime.text import Masker, one_line, secret_values
 from runtime.verify.detect import Detected, detect_steps
 from runtime.verify.hazards import status_hazards
@@ -120,6 +121,7 @@ class Cockpit:
             lent=request.lent,
             price_known=await asyncio.to_thread(self.catalog.known, endpoint.provider, endpoint.name),
             continues=request.continues,
+            conversation=await self._conversation(repository, request.continues),
         )
         task = RunTask(order, self._services(project_cap))
         task.state.limits.cap, task.state.limits.cap_source = cap.value, cap.source
@@ -141,6 +143,16 @@ class Cockpit:
                     f"The verify command `{one_line(spec.command, 120)}` can't be trusted: {hazards[0]}.",
                     "Change it so that it fails when its checks fail.",
                 )
+
+    async def _conversation(self, repository: Repository, continues: str | None) -> tuple[Turn, ...]:
+        """What was said in the project up to the run that is continued, and after it."""
+        if continues is None:
+            return ()
+        line = await self.store.history.line(await self.store.history.find(continues))
+        if line.project != repository.project:
+            raise UsageError(f"Run {continues} belongs to {line.repo}, not to {repository.root}.")
+        turns = await self.store.history.conversation(repository.project)
+        return tuple(Turn("agent" if turn.role == "assistant" else "supervisor", turn.text) for turn in turns)
 
     async def _free_id(self) -> str:
         while True:

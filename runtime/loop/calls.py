@@ -8,7 +8,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from runtime.events.loop import RoundFinished, RoundStarted, TextDelta, TransportRetried, UsageDelta
+from runtime.events.loop import CacheDiagnosed, RoundFinished, RoundStarted, TextDelta, TransportRetried, UsageDelta
 from runtime.events.values import HoldReason
 from runtime.loop.control import Control
 from runtime.loop.deltas import DeltaBatch
@@ -28,7 +28,7 @@ from runtime.models.base import (
     UsageSoFar,
 )
 from runtime.ports import CallRow, Priced
-from runtime.prompt.estimate import estimate_tokens
+from runtime.prompt.prediction import CacheWatch, Diagnosis
 from runtime.scope import scope
 from runtime.usage import FREE, Usage
 
@@ -86,37 +86,39 @@ class Caller:
         with scope(leg=counters.leg, attempt=counters.attempt, round=counters.round + 1, purpose="fix"):
             yield
 
-    async def call(self, model: Model, request: Request, call_id: str, predicted_read: int | None = None) -> Reply:
-        """Make the next round's call, reserved under `call_id`, and return the reply.
+    async def call(
+        self, model: Model, request: Request, call_id: str, estimate: int, watch: CacheWatch | None = None
+    ) -> Reply:
+        """Make the next round's call, reserved under `call_id`, and return the reply; `estimate` is its prompt in tokens.
 
         Raises Aborted, Cut, or ModelCallError once the transport gave up. However it ends, its usage is in the ledger before
         this returns or raises.
         """
         counters = self._state.counters
         counters.round += 1
-        flight = CallInFlight(
-            call_id, self._services.clock.now(), self._services.clock.monotonic(), estimate_tokens(request)
-        )
+        flight = CallInFlight(call_id, self._services.clock.now(), self._services.clock.monotonic(), estimate)
         self._emit(
             RoundStarted(
                 attempt=counters.attempt,
                 round=counters.round,
                 leg=counters.leg,
                 model=model.name,
-                prompt_estimate=flight.estimate,
-                predicted_read=predicted_read,
+                prompt_estimate=estimate,
+                predicted_read=watch.predict(request, flight.began).read if watch is not None else None,
                 reserved_micros=self._services.prices.worst_case(
-                    model.provider, model.name, flight.estimate, request.max_output_tokens
+                    model.provider, model.name, estimate, request.max_output_tokens
                 ),
             )
         )
         await durable(self._services, self._control)
-        return await self._guarded(model, request, flight)
+        return await self._guarded(model, request, flight, watch)
 
-    async def _guarded(self, model: Model, request: Request, flight: CallInFlight) -> Reply:
+    async def _guarded(self, model: Model, request: Request, flight: CallInFlight, watch: CacheWatch | None) -> Reply:
         try:
             reply = await self._control.guard(self._stream(model, request, flight), self._seconds_left())
         except (Aborted, Cut):
+            if watch is not None and flight.usage is not None:
+                watch.touch(flight.began)
             await self._broke_off(model, flight, "interrupted", "cut by the supervisor")
             raise
         except ModelCallError as error:
@@ -128,7 +130,22 @@ class Caller:
             self._control.end_hold()
         priced = self._price(model, reply.usage, reply.cost_micros)
         await self._keep(model, flight, reply.usage, priced, "ok", reply)
+        if watch is not None:
+            self._diagnose(watch.finish(request, reply, flight.began))
         return reply
+
+    def _diagnose(self, miss: Diagnosis | None) -> None:
+        if miss is not None:
+            self._emit(
+                CacheDiagnosed(
+                    round=self._state.counters.round,
+                    cause=miss.cause.value,
+                    text=miss.text,
+                    predicted=miss.predicted,
+                    reported=miss.reported,
+                    server_reason=miss.server_reason,
+                )
+            )
 
     async def _stream(self, model: Model, request: Request, flight: CallInFlight) -> Reply:
         reply: Reply | None = None

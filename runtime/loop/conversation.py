@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from runtime.models.base import Mark, Reply, Request, ToolResult, ToolSpec, Ttl
 from runtime.prompt.breakpoints import marks_for
+from runtime.prompt.compaction import Compacted, bytes_to_free, compact, is_time
+from runtime.prompt.estimate import Estimator
+from runtime.prompt.prediction import CacheWatch
 from runtime.prompt.system import SYSTEM
 from runtime.prompt.transcript import Transcript
 from runtime.tools.registry import tool_specs
@@ -22,6 +25,11 @@ class Conversation:
     system: tuple[str, ...] = SYSTEM
     tools: tuple[ToolSpec, ...] = field(default_factory=tool_specs)
     transcript: Transcript = field(default_factory=Transcript)
+    estimator: Estimator = field(default_factory=Estimator)
+    watch: CacheWatch | None = None
+    """Foretells what a round reads from cache; None for a model that has no cache."""
+    context: int | None = None
+    """The model's context in tokens; None where it isn't known."""
     _mark: Mark | None = None
 
     def add_user(self, text: str) -> None:
@@ -35,6 +43,17 @@ class Conversation:
     def add_results(self, results: Sequence[ToolResult]) -> None:
         """Answer the reply's tool calls."""
         self.transcript.add_results(results)
+
+    def compact_if_full(self, request: Request) -> Compacted | None:
+        """Compact the transcript in one large step where a request nears the context's limit; returns what was done."""
+        tokens = self.estimator.estimate(request)
+        if self.context is None or not is_time(tokens, self.max_output_tokens, self.context):
+            return None
+        done = compact(self.transcript.messages, bytes_to_free(tokens, self.context))
+        if done is not None:
+            self.transcript = Transcript(done.messages)
+            self._mark = None
+        return done
 
     def request(self) -> Request:
         """The next request: the one before with what came since, and the marks moved on."""

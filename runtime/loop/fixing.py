@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from runtime.commands import Steer
+from runtime.events.checks import Compacted
 from runtime.events.loop import PromptAdded
 from runtime.events.supervision import SteerDelivered
 from runtime.events.values import StopReason
@@ -17,8 +18,7 @@ from runtime.loop.limits import Gate
 from runtime.loop.services import Services
 from runtime.loop.state import RunState
 from runtime.loop.stepping import Stepper
-from runtime.models.base import CallFault, Model, ModelCallError, Reply, Stop, Text, ToolCall
-from runtime.prompt.estimate import estimate_tokens
+from runtime.models.base import CallFault, Model, ModelCallError, Reply, Request, Stop, Text, ToolCall
 
 EMPTY_REPLIES_END = 3
 NUDGE_EMPTY = "Your reply had nothing in it. Go on with the task: use a tool, or end your turn with a short summary."
@@ -112,15 +112,38 @@ class Fixer:
         self.control.emitter.emit(event)
 
     async def _round(self) -> Reply:
-        request = self.conversation.request()
+        request = self._request()
+        estimate = self.conversation.estimator.estimate(request)
         call_id = self.caller.next_id()
         with self.caller.scoped():
-            await self.gate.open_for(call_id, self.model, estimate_tokens(request), request.max_output_tokens)
+            await self.gate.open_for(call_id, self.model, estimate, request.max_output_tokens)
             self.rounds_made += 1
             try:
-                return await self.caller.call(self.model, request, call_id)
+                reply = await self.caller.call(self.model, request, call_id, estimate, self.conversation.watch)
             except ModelCallError as error:
                 raise RunEnds(StopReason.UNRECOVERABLE, self._explain(error)) from error
+        self.conversation.estimator.learn(request, reply.usage)
+        return reply
+
+    def _request(self) -> Request:
+        """The next request; compacted first, by one large step, where it would come too near to the context's limit."""
+        request = self.conversation.request()
+        before = self.conversation.estimator.estimate(request)
+        done = self.conversation.compact_if_full(request)
+        if done is None:
+            return request
+        request = self.conversation.request()
+        watch = self.conversation.watch
+        self.control.emitter.emit(
+            Compacted(
+                round=self.state.counters.round + 1,
+                tokens_before=before,
+                tokens_after=before - done.tokens_freed,
+                stubbed=done.stubs,
+                predicted_miss=watch.cached_tokens if watch is not None else None,
+            )
+        )
+        return request
 
     def _explain(self, error: ModelCallError) -> str:
         hints = {

@@ -12,6 +12,7 @@ from runtime.loop.fixing import Fixer
 from runtime.loop.services import ModelContext
 from runtime.loop.setup import Parts
 from runtime.models.base import Model, Ttl
+from runtime.prompt.prediction import CacheWatch
 
 
 @dataclass
@@ -66,6 +67,12 @@ async def start_leg(parts: Parts, opening: str, after: Leg | None = None) -> Leg
             warnings=(warning,) if warning else (),
         )
     )
-    conversation = Conversation(model.name, state.settings.max_output_tokens, Ttl(state.settings.ttl))
+    conversation = Conversation(
+        model.name,
+        state.settings.max_output_tokens,
+        Ttl(state.settings.ttl),
+        watch=CacheWatch(facts.cache_minimum) if model.provider != "local" else None,
+        context=facts.context,
+    )
     fixer = Fixer(state, control, services, model, conversation, parts.caller, parts.stepper, parts.gate)
     return Leg(model, fixer, opening, "handover" if after is not None else "task")

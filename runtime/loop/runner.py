@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from runtime.commands import Abort, Command
 from runtime.emitter import Emitter
 from runtime.errors import LooptopError
+from runtime.events.checks import WindowTaken
 from runtime.events.loop import RunFinished, RunQueued
 from runtime.events.supervision import CommandAccepted, CommandRefused
 from runtime.events.values import RunSettings, StopReason, VerifySpec
@@ -23,6 +24,7 @@ from runtime.loop.services import Services
 from runtime.loop.setup import Parts, WorkspaceSettings, prepare
 from runtime.loop.state import Limits, RunState
 from runtime.models.base import Message, Text
+from runtime.prompt.window import Turn, take_window
 from runtime.scope import scope
 from runtime.workspace.clone import Workspace
 from runtime.workspace.repository import Repository
@@ -48,6 +50,8 @@ class RunOrder:
     lent: WorkspaceSettings
     price_known: bool
     continues: str | None = None
+    conversation: tuple[Turn, ...] = ()
+    """What was said in this project before; the task comes after it."""
 
 
 class RunTask:
@@ -111,7 +115,7 @@ class RunTask:
         try:
             parts = await self._prepare()
             self._loop = Loop(parts)
-            return await self._loop.attempts(self._order.task or OPENING_WITHOUT_TASK)
+            return await self._loop.attempts(self._opening())
         except Cut:
             return RunEnds(StopReason.UNRECOVERABLE, "cut before anything was begun")
         except LooptopError as error:
@@ -122,6 +126,23 @@ class RunTask:
             log.exception("run %s failed", self.run)
             text = f"looptop itself failed: {type(error).__name__}: {error}; the log has the details"
             return RunEnds(StopReason.UNRECOVERABLE, self._services.masker.mask(text))
+
+    def _opening(self) -> str:
+        """The first user text: the task, after as much of the conversation before it as the window holds."""
+        task = self._order.task or OPENING_WITHOUT_TASK
+        if not self._order.conversation:
+            return task
+        turns = (*self._order.conversation, Turn("supervisor", task))
+        window = take_window(turns)
+        self._control.emitter.emit(
+            WindowTaken(
+                turns=window.kept,
+                turns_total=window.kept + window.cut,
+                characters=window.characters,
+                characters_total=sum(len(turn.text) for turn in turns),
+            )
+        )
+        return window.text
 
     async def _prepare(self) -> Parts:
         def made(workspace: Workspace) -> None:

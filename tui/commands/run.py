@@ -33,6 +33,7 @@ def has_terminal() -> bool:
 @click.option("--apply", "apply_", is_flag=True, help="Put a passed change into the working tree.")
 @click.option("--branch", metavar="NAME", help="Keep a passed change as a branch.")
 @click.option("--include-dirty", is_flag=True, default=None, help="Start from the uncommitted changes too.")
+@click.option("--continue", "continues", metavar="RUN", help="Go on from what was said up to that run.")
 @click.option("--category", metavar="C", help="A label of the task.")
 @click.option("--tenant", metavar="T", help="A label of who the run is for.")
 @click.option("--recovery", metavar="R", help="What follows a failed attempt: fixed:reflect.")
@@ -48,6 +49,7 @@ def run(
     as_json: bool,
     category: str | None,
     tenant: str | None,
+    continues: str | None,
     **options: Any,
 ) -> int:
     """Fix a repository until its verify commands pass. TASK says what is to be fixed; without it: make verify pass."""
@@ -81,7 +83,13 @@ def run(
     deliver = "apply" if apply_ else f"branch:{branch}" if branch else None
     settings = project.run.model_copy(update={"cap": cap, "category": category, "tenant": tenant, "deliver": deliver})
     request = RunRequest(
-        repo=repo, task=task, settings=settings, verify=project.verify, lent=project.lent, project_cap=project.cap
+        repo=repo,
+        task=task,
+        settings=settings,
+        verify=project.verify,
+        lent=project.lent,
+        project_cap=project.cap,
+        continues=continues,
     )
     host = host_settings(project.settings)
     if headless:
