@@ -156,10 +156,17 @@ def _logged(error: Exception) -> str:
     return f"looptop itself failed: {type(error).__name__}: {one_line(str(error), 300)}. {where}".rstrip()
 
 
+def json_line(text: str) -> str:
+    """JSON with everything that doesn't show written as an escape: it means the same, and can't drive a terminal."""
+    if text.isascii():
+        return text
+    import json
+
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+
+
 def echo_json(data: Any) -> None:
     """Print a value as one JSON document."""
     import json
 
-    from runtime.text import storable
-
-    click.echo(storable(json.dumps(data, ensure_ascii=False, default=str)))
+    click.echo(json_line(json.dumps(data, ensure_ascii=False, default=str)))

@@ -20,7 +20,8 @@ from runtime.events.values import Cause, StopReason
 from runtime.process.tree import reap_run
 from runtime.text import one_line
 from runtime.view import RunView, fold
-from tui.compose import HostSettings, RunHandle, RunRequest, open_cockpit
+from tui.cli import json_line
+from tui.compose import HostSettings, RunHandle, RunRequest, detected_verify, open_cockpit
 from tui.places import home_of
 from tui.report import Progress, report
 
@@ -78,7 +79,7 @@ class Printer:
 
     def _print(self, event: Event) -> None:
         if self._as_json:
-            click.echo(event_to_json(event))
+            click.echo(json_line(event_to_json(event)))
             return
         for line in self._progress.lines(event, self.view):
             click.echo(line, err=True)
@@ -94,7 +95,7 @@ async def _run(request: RunRequest, host: HostSettings, as_json: bool, home: Pat
     async with open_cockpit(home, host) as cockpit:
         cockpit.bus.subscribe(printer)
         if request.verify is None:
-            await _name_detected(request, as_json)
+            await _name_detected(request)
         handle = await cockpit.start(request)
         printer.gone = lambda: handle.send(Abort(sender="output", reason="nobody reads the output any more"))
         await _until_end(handle)
@@ -103,12 +104,10 @@ async def _run(request: RunRequest, host: HostSettings, as_json: bool, home: Pat
     return exit_code(printer.view)
 
 
-async def _name_detected(request: RunRequest, quiet: bool) -> None:
-    from tui.compose import detected_verify
-
+async def _name_detected(request: RunRequest) -> None:
+    """Name the verify commands that the repository shows, before they are used."""
     for step in await detected_verify(request.repo):
-        if not quiet:
-            click.echo(one_line(f"verify: {step.spec.command}  ({step.why})"), err=True)
+        _tell(one_line(f"verify: {step.spec.command}  ({step.why})"))
 
 
 async def _until_end(handle: RunHandle) -> RunFinished:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from runtime.errors import UsageError
+from runtime.errors import ExitCode, UsageError
 from store.store import Store
 from tui.commands.store_access import with_store
 from tui.delivering import How, deliver_run, what_discard_loses
@@ -38,12 +38,12 @@ def branch(run: str, name: str) -> None:
 @click.command()
 @click.argument("run")
 @click.option("--yes", is_flag=True, help="Don't ask.")
-def discard(run: str, yes: bool) -> None:
+def discard(run: str, yes: bool) -> int:
     """Remove a run's workspace and change. Its record stays."""
 
     async def look(store: Store, home: Path) -> str:
         view = await store.history.view(await store.history.find(run))
-        return "; ".join(await what_discard_loses(home, view))
+        return "; ".join(await what_discard_loses(home, view)) if view.finished else ""
 
     if not yes:
         lost = with_store(look)
@@ -51,6 +51,8 @@ def discard(run: str, yes: bool) -> None:
             raise UsageError(
                 f"Run {run} holds what exists nowhere else: {lost}.", "Say --yes to remove it all the same."
             )
-        if lost:
-            click.confirm(f"Run {run} holds what exists nowhere else: {lost}. Remove it?", abort=True, err=True)
+        if lost and not click.confirm(f"Run {run} holds what exists nowhere else: {lost}. Remove it?", err=True):
+            click.echo("nothing was removed", err=True)
+            return int(ExitCode.ABORTED)
     _deliver(run, "discard", agreed=True)
+    return int(ExitCode.OK)

@@ -9,6 +9,7 @@ import click
 from runtime.errors import UsageError
 from runtime.events.codec import event_to_json
 from store.store import Store
+from tui.cli import json_line
 from tui.commands.store_access import with_store
 from tui.delivering import run_diff
 from tui.report import report
@@ -27,7 +28,7 @@ def show(run: str, as_json: bool, as_diff: bool) -> None:
         found = await store.history.find(run)
         if as_json:
             async for event in store.history.events(found):
-                click.echo(event_to_json(event))
+                click.echo(json_line(event_to_json(event)))
         elif as_diff:
             click.echo(await run_diff(store, home, found), nl=False)
         else:
