@@ -33,6 +33,11 @@ def test_wrap_keeps_every_character_and_its_width(text: str, width: int) -> None
     assert all(spans.cells(piece) <= width for piece in pieces)
 
 
+@given(TEXT)
+def test_wrap_ends_even_where_a_character_is_wider_than_the_line(text: str) -> None:
+    assert "".join(spans.wrap(spans.clean(text), 1)) == spans.clean(text)
+
+
 @given(st.lists(st.tuples(TEXT.map(spans.clean), st.just("text")), max_size=5), st.integers(1, 40))
 def test_a_cut_line_fits(line: list[tuple[str, str]], width: int) -> None:
     cut = spans.cut_line(line, width)

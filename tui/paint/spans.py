@@ -103,6 +103,7 @@ def wrap(text: str, width: int) -> list[str]:
     rest = text
     while cells(rest) > width:
         head = rest[:width] if rest[:width].isascii() else chop_cells(rest[: width + 1], width)[0]
+        head = head or rest[0]  # a character wider than the whole width: it is cropped, but the text goes on
         at = head.rfind(" ")
         if at > width // 3 and not rest[len(head) : len(head) + 1].isspace():
             head = head[: at + 1]
