@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -11,6 +12,14 @@ from runtime.text import Decoder, decode
 OVERFLOW_FACTOR = 4
 """A command that has written this many times its cap is ended: nobody will read what follows."""
 LIVE_BYTES_PER_READ = 16_384
+FOLDER_CAP_BYTES = 1024**3
+"""How much the outputs of one folder, which is one run's, may take on disk together; what goes over it is dropped."""
+
+
+def _used(folder: Path) -> int:
+    """Bytes that the files of a folder take."""
+    with os.scandir(folder) as entries:
+        return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
 
 
 class Output:
@@ -28,12 +37,14 @@ class Output:
         self._file: BinaryIO | None = None
         self.error = ""
         self.total = 0
+        self._room = 0
         self._written = 0
         if path is not None:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 self._file = path.open("wb")
                 path.chmod(0o600)
+                self._room = max(0, min(cap_bytes, FOLDER_CAP_BYTES - _used(path.parent)))
             except OSError as error:
                 self.error = f"output not kept: {error.strerror or error}"
 
@@ -71,7 +82,7 @@ class Output:
     def _keep(self, data: bytes) -> None:
         if self._file is None:
             return
-        part = data[: max(0, self._cap - self._written)]
+        part = data[: max(0, self._room - self._written)]
         if part:
             try:
                 self._file.write(part)

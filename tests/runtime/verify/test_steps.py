@@ -158,6 +158,16 @@ async def test_the_end_of_a_long_output_is_read_though_it_is_not_kept(bench: Ben
     assert "bytes left out" in result.text
 
 
+async def test_the_outputs_of_a_run_have_a_cap_together(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtime.process.output.FOLDER_CAP_BYTES", 1_000_000)
+    results = [await bench.step("yes | head -c 400000; false") for _ in range(4)]
+    assert [result.dropped_bytes for result in results] == [0, 0, 200_000, 400_000]
+    assert {result.verdict for result in results} == {Verdict.FAILED}
+    assert {result.output_bytes for result in results} == {400_000}
+    kept = [result.output_path.stat().st_size for result in results if result.output_path is not None]
+    assert sum(kept) == 1_000_000
+
+
 async def test_bytes_that_are_not_text_are_shown_as_marks(bench: Bench) -> None:
     result = await bench.step("printf '\\xff\\xfe\\x00'; printf '\\xe2\\x82'; printf '\\xac'; exit 1")
     assert result.verdict is Verdict.FAILED
