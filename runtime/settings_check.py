@@ -13,6 +13,8 @@ from runtime.settings_keys import DAY_S, SETTINGS, Setting
 
 SHOWN = 80
 OTHER_VARIABLES = frozenset({"LOOPTOP_HOME", "LOOPTOP_CONFIG", "LOOPTOP_RUN", "LOOPTOP_STEP"})
+RATE = Setting("prices", "number", None, "", 0, 1_000_000)
+"""Bounds of one rate, in dollars."""
 VERIFY_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "command": str,
     "name": str,
@@ -77,11 +79,21 @@ def _table(setting: Setting, value: Any, subject: str) -> dict[str, Any]:
         inner = f"{subject}.{name}"
         if setting.key == "caps.defaults":
             found[name] = _number(SETTINGS["fix_verify_retry_cap"], item, inner)
-        elif not isinstance(item, dict):
-            raise wrong(inner, item, "a table such as { input = 0.10, output = 0.40 }")
         else:
-            found[name] = item
+            found[name] = _rates(item, inner)
     return found
+
+
+def _rates(value: Any, subject: str) -> dict[str, Any]:
+    """One model's prices. Only who has prices of their own loads what checks them."""
+    from runtime.catalog.rates import rates_from
+
+    if not isinstance(value, dict):
+        raise wrong(subject, value, "a table such as { input = 0.10, output = 0.40 }")
+    for name, rate in value.items():
+        _number(RATE, rate, f"{subject}.{name}")
+    rates_from(value, subject)
+    return value
 
 
 def _verify(value: Any, subject: str) -> list[dict[str, Any]]:

@@ -83,7 +83,10 @@ _ALL = (
     Setting("workspace.copy", "list", [], "Ignored paths copied into workspaces."),
     Setting("workspace.setup", "list", [], "Commands that make a workspace ready, run once."),
     Setting(
-        "prices", "table", {}, "Own prices by model: input, output, cache_read, ... in dollars per million tokens."
+        "prices",
+        "table",
+        {},
+        "Own prices by model, in dollars per million tokens: input, output, cache_read, ...; or gpu_hour.",
     ),
     Setting("transport.tries", "count", 5, "Tries of a model call.", 1, 20),
     Setting(

@@ -133,7 +133,8 @@ def _attempt_row(row: AttemptRow) -> str:
         found = _counts(c.fixed, c.new, c.still, c.pre_existing)
     size = f"+{row.diff.added} -{row.diff.removed}" if row.diff else ""
     cost = money(row.money.micros if row.money.known else None, row.money.complete)
-    line = f"attempt {row.attempt:<3} {found}; {size}; {plural(row.rounds, 'round')}, {cost}, cache {share(row.usage.cache_share)}"
+    used = f"{plural(row.rounds, 'round')}, {cost}, cache {share(row.usage.cache_share)}"
+    line = f"attempt {row.attempt:<3} " + "; ".join(filter(None, (found, size, used)))
     if row.passed:
         return f"{line}; passed"
     return f"{line}; {one_line(row.first_failure, 200)}" if row.first_failure else line

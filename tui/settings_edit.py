@@ -14,33 +14,30 @@ from runtime.settings_check import checked, suggestion, value_from_text
 from runtime.settings_keys import SETTINGS
 
 Place = tuple[str, ...]
+TABLES = ("caps.defaults", "prices")
 
 
 def place_of(key: str) -> Place:
-    """Where a key stands in a file: its tables and its name. Also one prefix of caps.defaults and one rate of prices."""
+    """Where a key stands in a file: its tables and its name. Also one prefix of caps.defaults and one model of prices."""
     if key in SETTINGS:
-        if SETTINGS[key].kind == "verify" or key == "prices":
+        if SETTINGS[key].kind in ("verify", "table"):
             raise UsageError(f"{key} is a table.", "Write it into the file itself.")
         return tuple(key.split("."))
-    for table in ("caps.defaults", "prices"):
-        rest = key.removeprefix(f"{table}.")
-        if rest != key and rest:
-            if table == "caps.defaults":
-                return (*table.split("."), rest)
-            model, _, rate = rest.rpartition(".")
-            if model and rate:
-                return (table, model, rate)
-            raise UsageError(f"{key} names no rate.", "Write it like prices.MODEL.input.")
+    for table in TABLES:
+        if key.startswith(f"{table}.") and key != f"{table}.":
+            return (*table.split("."), key.removeprefix(f"{table}."))
     raise UsageError(f"There is no setting {key!r}.", suggestion(key))
 
 
 def value_of(key: str, text: str) -> Any:
     """The value that a text means for a key. Raises UsageError."""
-    place_of(key)
+    *_, name = place_of(key)
     if key in SETTINGS:
         return checked(SETTINGS[key], value_from_text(SETTINGS[key], text, key), key)
-    number = SETTINGS["fix_verify_retry_cap" if key.startswith("caps.") else "budget.usd"]
-    return checked(number, value_from_text(number, text, key), key)
+    table = next(table for table in TABLES if key.startswith(f"{table}."))
+    kind = SETTINGS["fix_verify_retry_cap"] if table == "caps.defaults" else SETTINGS[table]
+    value = value_from_text(kind, text, key)
+    return checked(SETTINGS[table], {name: value}, table)[name]
 
 
 def edit(path: Path, key: str, value: Any, *, of_project: bool = False) -> bool:
@@ -90,7 +87,15 @@ def _change(document: Any, place: Place, value: Any) -> None:
     if value is None:
         table.pop(name, None)
     else:
-        table[name] = value
+        table[name] = value if not isinstance(value, dict) else _inline(value)
+
+
+def _inline(value: dict[str, Any]) -> Any:
+    import tomlkit
+
+    table = tomlkit.inline_table()
+    table.update(value)
+    return table
 
 
 def _replace(path: Path, text: str) -> None:

@@ -58,7 +58,7 @@ def _file(key: str, project: bool) -> Path:
 @click.argument("value")
 @click.option("--project", is_flag=True, help="In the project's looptop.toml instead of the user's file.")
 def set_(key: str, value: str, project: bool) -> None:
-    """Set KEY to VALUE, also one retry cap (caps.defaults.PREFIX) or one price (prices.MODEL.input)."""
+    """Set KEY to VALUE. KEY may also be caps.defaults.PREFIX, or prices.MODEL with a table as VALUE."""
     path = _file(key, project)
     edit(path, key, value_of(key, value), of_project=project)
     click.echo(one_line(f"{key} = {value} in {path}"))

@@ -184,6 +184,8 @@ def test_options_and_commands_that_are_not_there(looptop: CommandLine) -> None:
         ("[caps.defaults]\nqwen = 0\n", "caps.defaults.qwen is 0"),
         ("[prices]\nqwen = 3\n", "prices.qwen is 3"),
         ("[prices.qwen]\ninput = -1\noutput = 1\n", "prices.qwen.input is -1"),
+        ("[prices.qwen]\ninput = 1\n", "prices.qwen needs `input` and `output`"),
+        ("[prices.qwen]\ngpu_hour = 1" + "0" * 400, "prices.qwen.gpu_hour is 1000"),
         ("x = " + "[" * 5000, "is not TOML"),
     ],
 )

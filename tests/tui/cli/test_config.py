@@ -58,8 +58,7 @@ def test_set_in_the_project(looptop: CommandLine, repo: Path, monkeypatch: pytes
 
 def test_one_prefix_and_one_price(looptop: CommandLine) -> None:
     assert looptop("config", "set", "caps.defaults.claude-haiku", "5").code == 0
-    assert looptop("config", "set", "prices.Qwen3.5-Coder.input", "0.1").code == 0
-    assert looptop("config", "set", "prices.Qwen3.5-Coder.output", "0.4").code == 0
+    assert looptop("config", "set", "prices.Qwen3.5-Coder", "{ input = 0.1, output = 0.4 }").code == 0
     assert tomllib.loads(looptop.config.read_text()) == {
         "caps": {"defaults": {"claude-haiku": 5}},
         "prices": {"Qwen3.5-Coder": {"input": 0.1, "output": 0.4}},
@@ -78,7 +77,10 @@ def test_one_prefix_and_one_price(looptop: CommandLine) -> None:
         (("caps.defaults.qwen", "21"), "caps.defaults.qwen is 21"),
         (("max_round", "3"), "Did you mean 'max_rounds'?"),
         (("verify", "pytest"), "is a table"),
-        (("prices.qwen", "3"), "names no rate"),
+        (("prices.qwen", "3"), "prices.qwen is 3"),
+        (("prices.qwen", "{ input = 1 }"), "needs `input` and `output`"),
+        (("prices.qwen", "{ input = -1, output = 1 }"), "prices.qwen.input is -1"),
+        (("prices", "{}"), "is a table"),
         (("ttl", "2h"), "one of 5m, 1h"),
     ],
 )

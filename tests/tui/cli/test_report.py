@@ -85,3 +85,9 @@ def test_an_attempt_in_words() -> None:
         diff=DiffStat(files=1, added=14, removed=6),
     )
     assert told(event) == ["attempt 2 not passed (new): 2 fixed, 1 new, 1 still failing; +14 -6"]
+
+
+def test_an_attempt_that_was_not_verified() -> None:
+    row = AttemptRow(attempt=1, attempt_of_leg=1, leg=1, model="m", started_ms=0)
+    (line,) = (line for line in report(RunView(run="r1", attempts=(row,))).splitlines() if line.startswith("attempt"))
+    assert line.startswith("attempt 1   not verified; 0 rounds, ")
