@@ -6,13 +6,23 @@ import os
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
+from runtime.errors import UsageError
+
 if TYPE_CHECKING:
     from tui.backend import Backend
     from tui.compose import HostSettings, RunRequest
 
 
 def open_dashboard(request: RunRequest | None = None, host: HostSettings | None = None) -> int:
-    """Run the dashboard, with a run to start where one is given; returns the exit code."""
+    """Run the dashboard, with a run to start where one is given; returns the exit code.
+
+    Raises UsageError for wrong settings before anything is drawn.
+    """
+    from runtime.settings import load_settings
+    from tui.places import config_of
+
+    own = load_settings(config_of(os.environ), None, os.environ)
+    from themes.looks import DEFAULT
     from tui.app import LooptopApp
 
     async def connect() -> Backend:
@@ -21,14 +31,13 @@ def open_dashboard(request: RunRequest | None = None, host: HostSettings | None 
 
         # Loading the engine takes a moment that the screen must not wait for.
         await asyncio.to_thread(import_module, "tui.desk")
-        from runtime.settings import load_settings
         from tui.compose import open_cockpit
         from tui.desk import Desk
-        from tui.places import config_of, home_of
+        from tui.places import home_of
         from tui.project import ProjectSettings, host_settings
 
         project = ProjectSettings(os.environ, supervised=True)
-        settings = host or host_settings(load_settings(config_of(os.environ), None, os.environ))
+        settings = host or host_settings(own)
         exits = AsyncExitStack()
         cockpit = await exits.enter_async_context(open_cockpit(home_of(os.environ), settings))
         desk = Desk(cockpit, project)
@@ -44,5 +53,9 @@ def open_dashboard(request: RunRequest | None = None, host: HostSettings | None 
         assert isinstance(backend, Desk)
         return await backend.start_request(request)
 
-    app = LooptopApp(connect, then if request is not None else None)
+    theme = own["theme"] or DEFAULT
+    app = LooptopApp(connect, then if request is not None else None, theme=theme)
+    if theme not in app.available_themes:
+        names = ", ".join(sorted(app.available_themes))
+        raise UsageError(f"There is no theme {theme!r}.", f"There are: {names}.")
     return app.run() or 0
