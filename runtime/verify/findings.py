@@ -57,10 +57,12 @@ def parse(command: str, output: str, failed: bool) -> Parsed:
     runners = runners_for(command, lines)
     found: list[Finding] = []
     total = 0
+    cut_short = False
     for runner in runners if failed else ():
-        some, number = _of_runner(lines, runner)
+        some, number, exact = _of_runner(lines, runner)
         found += some[: MAX_FINDINGS - len(found)]
         total += number
+        cut_short |= not exact and not _summary(lines, (runner,))
     counts = [count for runner in runners if (count := _collected(lines, runner, failed)) is not None]
     collected = sum(counts) if counts else None
     return Parsed(
@@ -70,12 +72,12 @@ def parse(command: str, output: str, failed: bool) -> Parsed:
         collected=collected,
         summary=_summary(lines, runners) or last_line(output),
         no_tests=not collected and _nothing_ran(lines, runners) and not found,
-        partial=total > len(found) or any(_says(lines, runner.partial) for runner in runners),
+        partial=cut_short or total > len(found) or any(_says(lines, runner.partial) for runner in runners),
     )
 
 
-def _of_runner(lines: list[str], runner: Runner) -> tuple[list[Finding], int]:
-    """The findings of the first level that has any, at most MAX_FINDINGS, and how many there are."""
+def _of_runner(lines: list[str], runner: Runner) -> tuple[list[Finding], int, bool]:
+    """The findings of the first level that has any, at most MAX_FINDINGS; how many there are; whether it is the exact list."""
     for level in runner.levels:
         seen: Counter[str] = Counter()
         found: list[Finding] = []
@@ -91,8 +93,8 @@ def _of_runner(lines: list[str], runner: Runner) -> tuple[list[Finding], int]:
             if len(found) < MAX_FINDINGS:
                 found.append(_finding(name, shape.kind, groups))
         if total:
-            return found, total
-    return [], 0
+            return found, total, level is runner.levels[0]
+    return [], 0, True
 
 
 def _matches(lines: list[str], shapes: tuple[Shape, ...]) -> Iterator[tuple[Shape, dict[str, str]]]:

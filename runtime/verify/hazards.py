@@ -18,6 +18,9 @@ _PRELUDE = frozenset(
     | {"mkdir", "touch", "rm", "cp", "echo", "printf", "true", ":", "pwd", "declare", "sleep", "date", "which"}
 )
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "/bin/sh", "/bin/bash", "/usr/bin/bash"})
+# Words of the shell's grammar that stand before a command, and those whose command is a condition, not a check.
+_LEADING = frozenset({"then", "else", "do", "time"})
+_CONDITIONS = frozenset({"if", "elif", "while", "until", "for", "case", "fi", "done", "esac", "[", "[[", "test"})
 _LOOPS = {"for": "done", "while": "done", "until": "done", "if": "fi", "case": "esac"}
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*\+?=")
 _STATUS_KEPT = re.compile(r"^[A-Za-z_]\w*=\$\{?\?\}?$")
@@ -48,7 +51,8 @@ def status_hazards(command: str) -> list[str]:
 def _of_list(pieces: Sequence[Piece], *, pipefail: bool) -> list[str]:
     """Hazards of a list of commands, groups included."""
     found = []
-    stops = _stops_at_failure(pieces)
+    # What a function or a branch of a `case` does is known only where it is used.
+    stops = _stops_at_failure(pieces) or any(piece.operator in ("(", ")") for piece in pieces)
     if (keyword := _keyword(pieces)) is not None:
         return [] if stops or _exits(pieces) else [f"its status is that of `{keyword}`, not of the checks in it"]
     for index, piece in enumerate(pieces):
@@ -104,7 +108,7 @@ def _of_shell(words: Sequence[str]) -> list[str]:
 
 def _without_assignments(words: Sequence[str]) -> list[str]:
     rest = list(words)
-    while rest and _ASSIGNMENT.match(rest[0]):
+    while rest and (_ASSIGNMENT.match(rest[0]) or rest[0] in _LEADING):
         rest.pop(0)
     return rest
 
@@ -112,9 +116,14 @@ def _without_assignments(words: Sequence[str]) -> list[str]:
 def _lost(pieces: Sequence[Piece], index: int) -> Piece | None:
     """The check whose status the command at `index` replaces, if it does: its status is kept by `exit $?` or `rc=$?`."""
     piece, before = pieces[index], pieces[index - 1] if index else None
+    words = piece.words
+    if words and words[0] in _CONDITIONS | {"then", "else", "do"} - {"[", "[[", "test"}:
+        return None
+    if index == len(pieces) - 1 and _succeeds(piece):
+        # The last word is certain; which check it speaks over is the nearest one.
+        before = next(filter(_checks, reversed(pieces[:index])), None)
     if before is None or not _checks(before):
         return None
-    words = piece.words
     if words and (words[0] == "exit" and (len(words) == 1 or "$" in words[1] or words[1] != "0")):
         return None
     if words and _STATUS_KEPT.match(words[0]) and _exits(pieces[index:]):
@@ -127,7 +136,7 @@ def _checks(piece: Piece) -> bool:
     if piece.inside is not None:
         return any(map(_checks, piece.inside))
     words = _without_assignments(piece.words)
-    return bool(words) and words[0] not in _PRELUDE and words[0] not in _SUCCEED and words[0] not in ("exit", "return")
+    return bool(words) and words[0] not in _PRELUDE | _SUCCEED | _CONDITIONS | {"exit", "return", "function"}
 
 
 def _succeeds(piece: Piece) -> bool:

@@ -5,10 +5,13 @@ Not a whole shell: what is quoted or substituted stays part of its word, redirec
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 _OPERATORS = ("&&", "||", ";;", "|&", ";", "&", "|", "(", ")", "\n")
+# The lines of a here-document are input, not commands.
+_HEREDOC = re.compile(r"((?<!<)<<(?!<)-?[ \t]*(['\"]?)(\w+)\2[^\n]*)\n(?:[^\n]*\n)*?[ \t]*\3[ \t]*(?=\n|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ def read(command: str) -> tuple[tuple[Piece, ...], str] | None:
     """The command's pieces in order and the operator it ends with; None where a quote or a group isn't closed."""
     levels = [_Level("", "")]
     try:
-        for token, quoted in _tokens(command):
+        for token, quoted in _tokens(_HEREDOC.sub(r"\1", command)):
             level = levels[-1]
             opens = "" if quoted or level.words else {"(": ")", "{": "}"}.get(token, "")
             if opens:

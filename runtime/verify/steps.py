@@ -20,6 +20,8 @@ TAIL_BYTES = 4 * 1024 * 1024
 PYTEST_NO_TESTS = 5
 PYTEST_USAGE = 4
 CANNOT_START = (126, 127)
+SIGNALLED = 128
+"""An exit status above this is that of a signal."""
 _LAST_LINES = 40
 # What interpreters, make and npm print when the runner itself is missing.
 _UNUSABLE = re.compile(
@@ -124,7 +126,14 @@ def _judge(spec: VerifySpec, result: ProcessResult, path: Path) -> StepResult:
         first_failure=storable(first_failure(text, findings)) if verdict is not Verdict.PASSED else "",
         no_tests=no_tests,
         complete=verdict is Verdict.PASSED
-        or (verdict is Verdict.FAILED and total is not None and not parsed.partial and not no_tests),
+        or (
+            verdict is Verdict.FAILED
+            and result.ending is Ending.EXITED
+            and total is not None
+            and not parsed.partial
+            and not no_tests
+            and not (result.exit_code or 0) > SIGNALLED
+        ),
     )
 
 
@@ -170,8 +179,8 @@ def _verdict(result: ProcessResult, parsed: Parsed, text: str, spec: VerifySpec,
             return Verdict.ERRORED, f"could not start: {(unusable or last_line(text) or f'exit code {code}')[:200]}"
         if code == PYTEST_USAGE and "unrecognized arguments" in text and "pytest" in parsed.runners:
             return Verdict.ERRORED, "could not start: pytest does not know an argument of the command"
-    if code is not None and code > 128 and not parsed.total:
-        return Verdict.FAILED, f"ended by {_signal(code - 128)}; {parsed.summary or 'no output'}"
+    if code is not None and code > SIGNALLED and not parsed.total:
+        return Verdict.FAILED, f"ended by {_signal(code - SIGNALLED)}; {parsed.summary or 'no output'}"
     return Verdict.FAILED, parsed.summary or f"exit code {code}, no output"
 
 

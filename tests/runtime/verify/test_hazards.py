@@ -40,6 +40,8 @@ LOSE = [
     'echo "$(pytest)"',
     "pytest && ruff check . || true",
     "trap 'exit 0' EXIT; pytest",
+    "if true; then pytest; fi; echo ok",
+    "cat <<END; pytest || true\nx\nEND",
 ]
 KEEP = [
     "pytest -q",
@@ -80,6 +82,15 @@ KEEP = [
     'test -z "$(echo a)"',
     "diff <(echo a) <(echo b)",
     "yes | head -5 | pytest",
+    "if [ -f x ]; then . x; fi; pytest",
+    "for f in a b; do touch $f; done; pytest",
+    "pytest <<'END'\ntrue\necho x\nEND",
+    "cat <<END > in.txt && pytest\n|| true; (\nEND",
+    "check() { pytest; }; check",
+    "case $HOME in /*) pytest;; esac",
+    "time pytest",
+    "[[ -f x ]] || pytest",
+    "if true; then pytest; fi; exit $?",
 ]
 
 

@@ -205,6 +205,15 @@ async def test_a_step_that_a_signal_ended_says_which(bench: Bench) -> None:
     assert result.summary.startswith("ended by SIGSEGV")
 
 
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), 11)", "os._exit(1)"])
+async def test_a_suite_that_dies_on_the_way_says_nothing_about_the_rest(bench: Bench, end: str) -> None:
+    bench.write({"test_it.py": f"import os\n\n\ndef test_bad():\n    assert 0\n\n\ndef test_death():\n    {end}\n"})
+    for options in ("-q", "-v"):
+        result = await bench.step(f"python -m pytest {options} {QUICK}")
+        assert result.verdict is Verdict.FAILED
+        assert not result.complete
+
+
 async def test_an_output_that_cannot_be_read_has_an_unknown_total(bench: Bench) -> None:
     result = await bench.step("echo 'something is wrong somewhere'; exit 3")
     assert (result.verdict, result.findings_total, result.collected) == (Verdict.FAILED, None, None)
