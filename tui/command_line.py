@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -12,6 +13,7 @@ from runtime.errors import LooptopError, UsageError
 from tui.actions import ACTIONS, BY_ID
 from tui.dialogs.quotes import SENDER, parse_number
 from tui.supervise import send
+from tui.tasks import start
 
 if TYPE_CHECKING:
     from tui.screens.base import Base
@@ -73,7 +75,8 @@ async def run_line(screen: Base, line: str) -> None:
                 )
             app.theme = rest
         elif name == "open" and rest:
-            await app.open_run(rest)
+            # The app does it: a screen that waits for its own removal would wait for ever.
+            start(app, partial(app.open_run, rest), "open", "open a run")
         elif name == "find" and rest:
             screen.typed("find", rest, True)
         elif (command := command_of(name, rest)) is not None:

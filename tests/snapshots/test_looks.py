@@ -13,6 +13,7 @@ from support.screens import settle
 from tui.app import LooptopApp
 from tui.backend import Backend
 
+Compare = Callable[..., bool]
 SIZES = [(80, 24), (120, 40), (200, 60)]
 
 
@@ -45,22 +46,22 @@ def keys(*pressed: str) -> Callable[[Pilot[int]], Awaitable[None]]:
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_fleet(snap_compare, size) -> None:
+def test_fleet(snap_compare: Compare, size: tuple[int, int]) -> None:
     assert snap_compare(app(None), terminal_size=size, run_before=keys())
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_run(snap_compare, size) -> None:
+def test_run(snap_compare: Compare, size: tuple[int, int]) -> None:
     assert snap_compare(app("r7f3a"), terminal_size=size, run_before=keys())
 
 
-def test_held_run_in_the_light_theme(snap_compare) -> None:
+def test_held_run_in_the_light_theme(snap_compare: Compare) -> None:
     assert snap_compare(app("b9d11", "paper"), terminal_size=(80, 24), run_before=keys())
 
 
-def test_rounds(snap_compare) -> None:
+def test_rounds(snap_compare: Compare) -> None:
     assert snap_compare(app("r7f3a"), terminal_size=(120, 40), run_before=keys("2"))
 
 
-def test_abort_dialog(snap_compare) -> None:
+def test_abort_dialog(snap_compare: Compare) -> None:
     assert snap_compare(app("r7f3a"), terminal_size=(80, 24), run_before=keys("a"))

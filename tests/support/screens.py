@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, TypeVar
 
 from textual.pilot import Pilot
+
+from support.fake_backend import FakeBackend
+from tui.screens.fleet import FleetScreen
+from tui.screens.run import RunScreen
+from tui.widgets.stream import StreamView
+
+Opener = Callable[..., AbstractAsyncContextManager[Pilot[int]]]
+"""The `opened` fixture: opens the dashboard, at a run if one is named."""
+C = TypeVar("C")
 
 GROUPS = {"connect", "open", "diff", "events", "older", "older-events", "tab", "usage", "output", "close"}
 
@@ -41,3 +52,31 @@ async def type_text(pilot: Pilot[Any], text: str) -> None:
     for letter in text:
         await pilot.press(names.get(letter, letter))
     await pilot.pause()
+
+
+def fleet_of(pilot: Pilot[Any]) -> FleetScreen:
+    """The screen on top, which must be the Fleet."""
+    screen = pilot.app.screen
+    assert isinstance(screen, FleetScreen)
+    return screen
+
+
+def run_of(pilot: Pilot[Any]) -> RunScreen:
+    """The screen on top, which must be a run's."""
+    screen = pilot.app.screen
+    assert isinstance(screen, RunScreen)
+    return screen
+
+
+def stream_of(pilot: Pilot[Any]) -> StreamView:
+    """The stream of the run on screen."""
+    stream = run_of(pilot).panes.stream
+    assert stream is not None
+    return stream
+
+
+def only_sent(backend: FakeBackend, kind: type[C]) -> C:
+    """The one command that was sent."""
+    ((_, command),) = backend.sent
+    assert isinstance(command, kind)
+    return command

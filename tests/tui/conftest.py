@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -11,11 +11,9 @@ from textual.pilot import Pilot
 
 from support.fake_backend import FakeBackend
 from support.sample_runs import NOW, fleet
-from support.screens import settle
+from support.screens import Opener, settle
 from tui.app import LooptopApp
 from tui.backend import Backend
-
-Opener = Callable[..., AbstractAsyncContextManager[Pilot[int]]]
 
 
 @pytest.fixture

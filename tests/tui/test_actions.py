@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Literal
 
 import pytest
+from textual.command import CommandList
 from textual.widgets import Input, TextArea
 
 from runtime import commands as c
 from runtime.errors import UsageError
 from support.fake_backend import FakeBackend
 from support.sample_runs import held_on_cap, main_run
-from support.screens import screen_text, settle, type_text
+from support.screens import Opener, only_sent, screen_text, settle, type_text
 from tui.actions import ACTIONS, of_place
 from tui.command_line import command_of
 from tui.dialogs.form import FormDialog
@@ -30,14 +32,14 @@ DIRECT = {"pause": c.Pause, "verify": c.VerifyNow, "end_attempt": c.EndAttempt}
 
 
 @pytest.mark.parametrize("place", ["fleet", "run"])
-def test_keys_are_unique_in_a_place(place) -> None:
+def test_keys_are_unique_in_a_place(place: Literal["fleet", "run"]) -> None:
     keys = Counter(key for action in of_place(place) for key in action.key.split(","))
     assert [key for key, count in keys.items() if count > 1] == []
 
 
 @pytest.mark.parametrize("action", DIALOGS)
 async def test_what_spends_or_destroys_asks_first_and_escape_sends_nothing(
-    opened, backend: FakeBackend, action: str
+    opened: Opener, backend: FakeBackend, action: str
 ) -> None:
     key = next(a.key.split(",")[0] for a in ACTIONS if a.id == action)
     async with opened("r7f3a") as pilot:
@@ -53,7 +55,7 @@ async def test_what_spends_or_destroys_asks_first_and_escape_sends_nothing(
 
 @pytest.mark.parametrize("action", DIRECT)
 async def test_what_costs_nothing_is_sent_at_once_and_its_answer_shown(
-    opened, backend: FakeBackend, action: str
+    opened: Opener, backend: FakeBackend, action: str
 ) -> None:
     key = next(a.key for a in ACTIONS if a.id == action)
     async with opened("r7f3a") as pilot:
@@ -63,7 +65,7 @@ async def test_what_costs_nothing_is_sent_at_once_and_its_answer_shown(
         assert "done" in screen_text(pilot)
 
 
-async def test_the_cap_dialog_quotes_and_sends_an_absolute_value(opened, backend: FakeBackend) -> None:
+async def test_the_cap_dialog_quotes_and_sends_an_absolute_value(opened: Opener, backend: FakeBackend) -> None:
     async with opened("r7f3a") as pilot:
         await pilot.press("+")
         await pilot.pause()
@@ -83,12 +85,11 @@ async def test_the_cap_dialog_quotes_and_sends_an_absolute_value(opened, backend
         field.value = "5"
         await pilot.press("enter")
         await settle(pilot)
-        ((_, command),) = backend.sent
-        assert isinstance(command, c.SetCap)
+        command = only_sent(backend, c.SetCap)
         assert command.cap == 5
 
 
-async def test_the_budget_dialog_sends_only_what_was_changed(opened, backend: FakeBackend) -> None:
+async def test_the_budget_dialog_sends_only_what_was_changed(opened: Opener, backend: FakeBackend) -> None:
     async with opened("b9d11") as pilot:
         await pilot.press("$")
         await pilot.pause()
@@ -96,25 +97,29 @@ async def test_the_budget_dialog_sends_only_what_was_changed(opened, backend: Fa
         pilot.app.screen.query_one("#field-tokens", Input).value = "200k"
         await pilot.press("enter")
         await settle(pilot)
-        assert [(type(command), command.kind, command.value) for _, command in backend.sent] == [
-            (c.SetBudget, "tokens", 200_000)
-        ]
+        command = only_sent(backend, c.SetBudget)
+        assert (command.kind, command.value) == ("tokens", 200_000)
 
 
-async def test_abort_has_the_focus_on_cancel_and_says_what_is_lost_and_kept(opened, backend: FakeBackend) -> None:
+async def test_abort_has_the_focus_on_cancel_and_says_what_is_lost_and_kept(
+    opened: Opener, backend: FakeBackend
+) -> None:
     async with opened("r7f3a") as pilot:
         await pilot.press("a")
         await pilot.pause()
         text = screen_text(pilot)
         assert "Lost:" in text
         assert "Kept:" in text
+        assert pilot.app.focused is not None
         assert pilot.app.focused.id == "cancel"
         await pilot.click("#abort")
         await settle(pilot)
         assert [type(command) for _, command in backend.sent] == [c.Abort]
 
 
-async def test_an_approval_shows_the_whole_command_and_says_what_is_hidden(opened, backend: FakeBackend) -> None:
+async def test_an_approval_shows_the_whole_command_and_says_what_is_hidden(
+    opened: Opener, backend: FakeBackend
+) -> None:
     async with opened("a77e3", size=(80, 24)) as pilot:
         assert "2 hidden characters" in screen_text(pilot)
         await pilot.press("A")
@@ -123,27 +128,26 @@ async def test_an_approval_shows_the_whole_command_and_says_what_is_hidden(opene
         assert "rm -rf build" in text
         assert "; rm -rf /⟨U+202E⟩⟨U+200B⟩" in text
         assert "It holds 2 characters that wouldn't show" in text
+        assert pilot.app.focused is not None
         assert pilot.app.focused.id == "deny"
         await pilot.press("enter")
         await settle(pilot)
-        ((_, command),) = backend.sent
-        assert isinstance(command, c.Deny)
+        command = only_sent(backend, c.Deny)
         assert command.step == 1
 
 
-async def test_steering_keeps_what_was_typed_and_sends_it(opened, backend: FakeBackend) -> None:
+async def test_steering_keeps_what_was_typed_and_sends_it(opened: Opener, backend: FakeBackend) -> None:
     async with opened("r7f3a") as pilot:
         await pilot.press("s")
         await pilot.pause()
         await type_text(pilot, "no new files")
         await pilot.press("ctrl+s")
         await settle(pilot)
-        ((_, command),) = backend.sent
-        assert isinstance(command, c.Steer)
+        command = only_sent(backend, c.Steer)
         assert (command.text, command.when) == ("no new files", "next_attempt")
 
 
-async def test_a_refusal_is_shown_in_its_own_words(opened, backend: FakeBackend) -> None:
+async def test_a_refusal_is_shown_in_its_own_words(opened: Opener, backend: FakeBackend) -> None:
     backend.refuse = "the run is held [/] for cap"
     async with opened("r7f3a") as pilot:
         await pilot.press("p")
@@ -151,7 +155,7 @@ async def test_a_refusal_is_shown_in_its_own_words(opened, backend: FakeBackend)
         assert "refused: the run is held [/] for cap" in screen_text(pilot)
 
 
-async def test_what_isnt_there_says_why_instead_of_doing_nothing(opened, backend: FakeBackend) -> None:
+async def test_what_isnt_there_says_why_instead_of_doing_nothing(opened: Opener, backend: FakeBackend) -> None:
     async with opened("p0a11") as pilot:
         await pilot.press("a")
         await settle(pilot)
@@ -163,7 +167,7 @@ async def test_what_isnt_there_says_why_instead_of_doing_nothing(opened, backend
     assert backend.sent == []
 
 
-async def test_apply_asks_and_delivers(opened, backend: FakeBackend) -> None:
+async def test_apply_asks_and_delivers(opened: Opener, backend: FakeBackend) -> None:
     async with opened("p0a11") as pilot:
         await pilot.press("y")
         await pilot.pause()
@@ -175,7 +179,7 @@ async def test_apply_asks_and_delivers(opened, backend: FakeBackend) -> None:
         assert "apply: done" in screen_text(pilot)
 
 
-async def test_the_palette_has_every_action_of_the_place(opened) -> None:
+async def test_the_palette_has_every_action_of_the_place(opened: Opener) -> None:
     async with opened("r7f3a") as pilot:
         commands = {command.title for command in pilot.app.get_system_commands(pilot.app.screen)}
         for action in of_place("run"):
@@ -184,8 +188,16 @@ async def test_the_palette_has_every_action_of_the_place(opened) -> None:
         await pilot.press("ctrl+p")
         await pilot.pause()
         await type_text(pilot, "retry cap lower")
-        await pilot.press("enter", "enter")
-        await settle(pilot)
+        hits = pilot.app.screen.query_one(CommandList)
+        for _ in range(200):
+            if hits.option_count == 1:
+                break
+            await pilot.pause()
+        await pilot.press("down", "enter")
+        for _ in range(200):
+            if isinstance(pilot.app.screen, FormDialog):
+                break
+            await pilot.pause()
         assert isinstance(pilot.app.screen, FormDialog)
 
 
@@ -203,7 +215,9 @@ async def test_the_palette_has_every_action_of_the_place(opened) -> None:
         ("resume", c.Resume, {}),
     ],
 )
-async def test_commands_by_name(opened, backend: FakeBackend, line: str, kind, fields) -> None:
+async def test_commands_by_name(
+    opened: Opener, backend: FakeBackend, line: str, kind: type[c.Command], fields: dict[str, object]
+) -> None:
     async with opened("r7f3a") as pilot:
         await pilot.press(":")
         await type_text(pilot, line)
@@ -217,7 +231,9 @@ async def test_commands_by_name(opened, backend: FakeBackend, line: str, kind, f
 @pytest.mark.parametrize(
     "line", ["cap 0", "cap 21", "budget much", "tokens -1", "recovery pray", "frobnicate", "theme nope", "open nowhere"]
 )
-async def test_a_wrong_command_is_one_sentence_and_sends_nothing(opened, backend: FakeBackend, line: str) -> None:
+async def test_a_wrong_command_is_one_sentence_and_sends_nothing(
+    opened: Opener, backend: FakeBackend, line: str
+) -> None:
     async with opened("r7f3a") as pilot:
         await pilot.press(":")
         await type_text(pilot, line)
@@ -253,7 +269,7 @@ def test_whether_findings_moved() -> None:
     assert moved(fold_all(events))
 
 
-async def test_leaving_with_live_runs_asks_and_can_abort_them(opened, backend: FakeBackend) -> None:
+async def test_leaving_with_live_runs_asks_and_can_abort_them(opened: Opener, backend: FakeBackend) -> None:
     async with opened() as pilot:
         await pilot.press("q")
         await pilot.pause()
@@ -268,7 +284,7 @@ async def test_leaving_with_live_runs_asks_and_can_abort_them(opened, backend: F
         assert backend.closed is True
 
 
-async def test_a_new_run_is_started_as_the_form_says(opened, backend: FakeBackend) -> None:
+async def test_a_new_run_is_started_as_the_form_says(opened: Opener, backend: FakeBackend) -> None:
     async with opened() as pilot:
         await pilot.press("N")
         await settle(pilot)
@@ -290,7 +306,7 @@ async def test_a_new_run_is_started_as_the_form_says(opened, backend: FakeBacken
         assert (settings.model, settings.cap, settings.budget_micros) == ("local", 2, 500_000)
 
 
-async def test_a_dialog_survives_every_size_with_focus_and_typed_text(opened, backend: FakeBackend) -> None:
+async def test_a_dialog_survives_every_size_with_focus_and_typed_text(opened: Opener, backend: FakeBackend) -> None:
     whole = main_run("late1").events
     backend.push(*whole[:20])
     async with opened("late1") as pilot:

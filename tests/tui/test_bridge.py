@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,7 +43,10 @@ def test_any_chunking_gives_every_event_once_and_the_replays_view(sizes: list[in
             at, turn = at + size, turn + 1
             if turn % 3 == 0:
                 await asyncio.sleep(0)
-        shown = lambda: [event.seq for frame in frames for event in frame.events]  # noqa: E731
+
+        def shown() -> list[int]:
+            return [event.seq for frame in frames for event in frame.events]
+
         await drained(bridge, lambda: len(shown()) == len(events) - view.seq)
         assert shown() == list(range(view.seq + 1, len(events) + 1))
         assert [frame.view for frame in frames if frame.view][-1] == fold_all(events)
@@ -67,7 +71,7 @@ async def test_a_burst_comes_in_one_message() -> None:
     bridge.close()
 
 
-async def test_a_flood_is_taken_in_slices(monkeypatch) -> None:
+async def test_a_flood_is_taken_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SLICE", 10)
     events = main_run("r1").events
     backend = FakeBackend({"r1": events[:1]})

@@ -5,12 +5,12 @@ from __future__ import annotations
 from runtime.events.supervision import RunHeld
 from runtime.events.values import HoldReason
 from support.fake_backend import FakeBackend
-from support.screens import screen_text, settle, type_text
+from support.screens import Opener, fleet_of, run_of, screen_text, settle, type_text
 from tui.screens.fleet import FleetScreen
 from tui.screens.run import RunScreen
 
 
-async def test_runs_that_need_a_decision_come_first_then_by_money_at_risk(opened) -> None:
+async def test_runs_that_need_a_decision_come_first_then_by_money_at_risk(opened: Opener) -> None:
     async with opened() as pilot:
         fleet = pilot.app.screen
         assert isinstance(fleet, FleetScreen)
@@ -21,23 +21,26 @@ async def test_runs_that_need_a_decision_come_first_then_by_money_at_risk(opened
         assert "$0.395+?" in text, "a sum that misses an unpriced run says so"
 
 
-async def test_a_changed_run_moves_and_the_cursor_stays_on_its_run(opened, backend: FakeBackend) -> None:
+async def test_a_changed_run_moves_and_the_cursor_stays_on_its_run(opened: Opener, backend: FakeBackend) -> None:
     async with opened() as pilot:
         await pilot.press("down", "down", "down")
-        assert pilot.app.screen.grid.cursor_key == "r7f3a"
+        assert fleet_of(pilot).grid.cursor_key == "r7f3a"
         last = backend.log["r7f3a"][-1]
         held = RunHeld(why=HoldReason.STOPLOSS, text="0.81 is above 0.72", ends_with=("resume", "abort"))
         backend.push(held.stamped("r7f3a", last.seq + 1, last.at, last.mono_ms + 1))
         await settle(pilot)
-        grid = pilot.app.screen.grid
+        grid = fleet_of(pilot).grid
         assert [run.run for run in grid.rows][:4] == ["c4b02", "a77e3", "r7f3a", "b9d11"]
         assert grid.cursor_key == "r7f3a"
         assert "held: stoploss" in screen_text(pilot)
 
 
-async def test_filters_plain_inverse_and_fuzzy(opened) -> None:
+async def test_filters_plain_inverse_and_fuzzy(opened: Opener) -> None:
     async with opened() as pilot:
-        shown = lambda: {run.run for run in pilot.app.screen.grid.rows}  # noqa: E731
+
+        def shown() -> set[str]:
+            return {run.run for run in fleet_of(pilot).grid.rows}
+
         await pilot.press("slash")
         await type_text(pilot, "parser")
         assert shown() == {"r7f3a", "p0a11"}
@@ -55,27 +58,27 @@ async def test_filters_plain_inverse_and_fuzzy(opened) -> None:
         assert "no run matches" in screen_text(pilot)
 
 
-async def test_enter_opens_and_escape_comes_back_to_the_same_row(opened) -> None:
+async def test_enter_opens_and_escape_comes_back_to_the_same_row(opened: Opener) -> None:
     async with opened() as pilot:
         await pilot.press("down", "down", "down", "enter")
         await settle(pilot)
         assert isinstance(pilot.app.screen, RunScreen)
-        assert pilot.app.screen.view.run == "r7f3a"
+        assert run_of(pilot).view.run == "r7f3a"
         await pilot.press("escape")
         await settle(pilot)
         assert isinstance(pilot.app.screen, FleetScreen)
-        assert pilot.app.screen.grid.cursor_key == "r7f3a"
+        assert fleet_of(pilot).grid.cursor_key == "r7f3a"
 
 
-async def test_orders_cycle(opened) -> None:
+async def test_orders_cycle(opened: Opener) -> None:
     async with opened() as pilot:
         await pilot.press("o")
-        costs = [run.cost_micros or 0 for run in pilot.app.screen.grid.rows]
+        costs = [run.cost_micros or 0 for run in fleet_of(pilot).grid.rows]
         assert costs == sorted(costs, reverse=True)
         assert "by cost" in screen_text(pilot)
 
 
-async def test_a_lost_workers_run_is_unknown_not_fixing(opened, backend: FakeBackend) -> None:
+async def test_a_lost_workers_run_is_unknown_not_fixing(opened: Opener, backend: FakeBackend) -> None:
     backend.stale.add("r7f3a")
     async with opened() as pilot:
         row = next(line for line in screen_text(pilot).splitlines() if "r7f3a" in line)
@@ -83,7 +86,7 @@ async def test_a_lost_workers_run_is_unknown_not_fixing(opened, backend: FakeBac
         assert "verifying" not in row
 
 
-async def test_an_empty_store_says_what_to_do(opened, backend: FakeBackend) -> None:
+async def test_an_empty_store_says_what_to_do(opened: Opener, backend: FakeBackend) -> None:
     backend.views.clear()
     backend.log.clear()
     async with opened() as pilot:

@@ -17,7 +17,7 @@ import pytest
 from support.event_streams import HOSTILE
 from support.fake_backend import FakeBackend
 from support.sample_runs import hostile_run
-from support.screens import screen_text, settle
+from support.screens import Opener, screen_text, settle, stream_of
 from tui.screens.run_panes import TABS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +31,7 @@ def backend() -> FakeBackend:
 
 
 @pytest.mark.parametrize("tab", range(1, len(TABS) + 1))
-async def test_every_tab_shows_it_and_obeys_nothing(opened, tab: int) -> None:
+async def test_every_tab_shows_it_and_obeys_nothing(opened: Opener, tab: int) -> None:
     async with opened("h0571", size=(160, 60)) as pilot:
         await pilot.press(str(tab))
         await settle(pilot)
@@ -39,7 +39,7 @@ async def test_every_tab_shows_it_and_obeys_nothing(opened, tab: int) -> None:
         assert not pilot.app._exit
 
 
-async def test_fleet_and_stream_show_every_character(opened) -> None:
+async def test_fleet_and_stream_show_every_character(opened: Opener) -> None:
     async with opened(size=(250, 80)) as pilot:
         row = screen_text(pilot)
         assert not UNSAFE.search(row)
@@ -47,7 +47,7 @@ async def test_fleet_and_stream_show_every_character(opened) -> None:
         await pilot.press("enter")
         await settle(pilot)
         await pilot.press("o")
-        stream = pilot.app.screen.panes.stream
+        stream = stream_of(pilot)
         text = "\n".join(stream.text_at(y) for y in range(stream.count))
         for piece in MARKUP:
             assert piece in text
@@ -56,7 +56,7 @@ async def test_fleet_and_stream_show_every_character(opened) -> None:
 
 
 @pytest.mark.parametrize("key", ["A", "a", "s", "+", "$", "r", "m"])
-async def test_dialogs_show_it_and_obey_nothing(opened, key: str) -> None:
+async def test_dialogs_show_it_and_obey_nothing(opened: Opener, key: str) -> None:
     async with opened("h0571", size=(120, 60)) as pilot:
         await pilot.press(key)
         await pilot.pause()
@@ -64,7 +64,7 @@ async def test_dialogs_show_it_and_obey_nothing(opened, key: str) -> None:
         await pilot.press("escape")
 
 
-async def test_toasts_show_it_and_obey_nothing(opened, backend: FakeBackend) -> None:
+async def test_toasts_show_it_and_obey_nothing(opened: Opener, backend: FakeBackend) -> None:
     backend.refuse = "\n".join(HOSTILE)
     async with opened("h0571", size=(160, 60)) as pilot:
         await pilot.press("E")

@@ -52,7 +52,7 @@ def test_stacked_bars_have_their_width_and_show_every_part(parts: list[int], wid
     assert sum(counts) == (width if sum(parts) else 0)
     if width >= 3:
         assert all(bool(count) == bool(part) for count, part in zip(counts, parts, strict=True)) or not sum(parts)
-    assert spans.width_of(stacked(*parts, width)) == sum(counts)
+    assert spans.width_of(stacked(parts[0], parts[1], parts[2], width)) == sum(counts)
 
 
 @given(st.one_of(st.none(), st.floats(0, 2)), st.integers(0, 40))

@@ -6,7 +6,7 @@ import pytest
 
 from support.fake_backend import FakeBackend
 from support.sample_runs import fleet, hostile_run, main_run
-from support.screens import screen_text, settle
+from support.screens import Opener, screen_text, settle, stream_of
 from tui.screens.run_panes import TABS
 
 SIZES = [
@@ -29,7 +29,7 @@ SIZES = [
 
 
 @pytest.mark.parametrize("run", ["h0571", "u00q1", "b9d11"])
-async def test_a_run_at_every_size_in_every_tab(opened, backend: FakeBackend, run: str) -> None:
+async def test_a_run_at_every_size_in_every_tab(opened: Opener, backend: FakeBackend, run: str) -> None:
     backend.push(*hostile_run().events)
     async with opened(run) as pilot:
         for number, size in enumerate(SIZES):
@@ -40,7 +40,7 @@ async def test_a_run_at_every_size_in_every_tab(opened, backend: FakeBackend, ru
                 assert "looptop wants 60x16" in screen_text(pilot)
 
 
-async def test_the_fleet_and_what_lies_over_it_at_every_size(opened, backend: FakeBackend) -> None:
+async def test_the_fleet_and_what_lies_over_it_at_every_size(opened: Opener, backend: FakeBackend) -> None:
     backend.push(*hostile_run().events)
     async with opened() as pilot:
         for key in ("", "U", "?", "N", ":", "slash", "a"):
@@ -53,11 +53,11 @@ async def test_the_fleet_and_what_lies_over_it_at_every_size(opened, backend: Fa
             await pilot.pause()
 
 
-async def test_scroll_and_focus_survive_resizing_while_a_run_streams(opened, backend: FakeBackend) -> None:
+async def test_scroll_and_focus_survive_resizing_while_a_run_streams(opened: Opener, backend: FakeBackend) -> None:
     whole = main_run("late1").events
     backend.push(*whole[:40])
     async with opened("late1", size=(100, 24)) as pilot:
-        stream = pilot.app.screen.panes.stream
+        stream = stream_of(pilot)
         await pilot.press("pageup")
         await settle(pilot)
         top = stream.transcript.entries[stream.entry_index(stream.scroll_offset.y)]

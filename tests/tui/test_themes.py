@@ -51,5 +51,7 @@ def test_contrast_as_the_standard_has_it() -> None:
 
 def test_themes_that_leave_colours_to_the_terminal_use_its_names() -> None:
     made = palette(BUILTIN_THEMES["ansi-dark"])
-    assert made["ok"].color.name == "green"
+    color = made["ok"].color
+    assert color is not None
+    assert color.name == "green"
     assert set(ANSI) | {"text"} == set(BASES) | set(DECORATION)

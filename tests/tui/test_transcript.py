@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,7 +75,7 @@ def test_output_is_bounded_and_says_what_is_left_out() -> None:
     assert "earlier lines" in "\n".join(drawn(transcript))
 
 
-def test_trimming_drops_the_oldest_entries_only(monkeypatch) -> None:
+def test_trimming_drops_the_oldest_entries_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ENTRIES_KEPT", 10)
     transcript = Transcript()
     transcript.take(main_run().events)

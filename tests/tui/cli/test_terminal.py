@@ -56,8 +56,21 @@ def test_wrong_settings_are_told_before_anything_is_drawn(looptop: CommandLine, 
     assert b"\x1b[?1049h" not in seen
 
 
-def test_a_run_that_makes_no_sense_is_told_before_anything_is_drawn(looptop: CommandLine, repo: Path) -> None:
-    code, seen = in_terminal(looptop.folder, "run", "--repo", str(repo), "--verify", CHECK, "--cap", "21")
-    assert code == 2
-    assert b"--cap is 21" in seen
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (("--cap", "21"), 2, b"--cap is 21"),
+        (("--repo", "."), 3, b"is not in a git repository"),
+        (("--model", "imaginary"), 2, b"is not known"),
+        (("--branch", "main"), 2, b"There is a branch main already"),
+    ],
+)
+def test_a_run_that_makes_no_sense_is_told_before_anything_is_drawn(
+    looptop: CommandLine, repo: Path, options: tuple[str, ...], code: int, told: bytes
+) -> None:
+    run = ("run", "--model", "local", "--repo", str(repo), "--verify", CHECK)
+    ended, seen = in_terminal(looptop.folder, *run, *options)
+    assert ended == code
+    assert told in seen
     assert b"\x1b[?1049h" not in seen
+    assert not looptop.home.exists()
