@@ -184,7 +184,7 @@ async def test_the_palette_has_every_action_of_the_place(opened: Opener) -> None
         commands = {command.title for command in pilot.app.get_system_commands(pilot.app.screen)}
         for action in of_place("run"):
             if action.id not in {"command", "open"}:
-                assert f"{action.label}  ({action.key_text})" in commands
+                assert f"{action.label}: {action.help}" in commands
         await pilot.press("ctrl+p")
         await pilot.pause()
         await type_text(pilot, "retry cap lower")
