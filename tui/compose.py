@@ -23,7 +23,7 @@ from runtime.loop.runner import RunOrder, RunTask, new_run_id
 from runtime.loop.services import ModelContext, Services
 from runtime.loop.setup import WorkspaceSettings
 from runtime.models.base import Model
-from runtime.models.factory import endpoint_for, make_model
+from runtime.models.factory import Endpoint, endpoint_for, make_model
 from runtime.models.transport import RetryPolicy, Transport
 from runtime.ports import Limit, SystemClock
 from runtime.prompt.window import Turn
@@ -96,16 +96,8 @@ class Cockpit:
 
     async def start(self, request: RunRequest) -> RunHandle:
         """Check a request and start its run. Raises LooptopError in one sentence; nothing is left behind then."""
-        await git_version()
-        repository = await open_repository(request.repo)
-        verify = request.verify if request.verify is not None else tuple(d.spec for d in detect_steps(repository.root))
-        self._check_verify(repository, verify)
+        repository, verify, endpoint = await check_request(request, self.settings, self._env)
         settings = request.settings
-        how, _, branch = (settings.deliver or "").partition(":")
-        if how == "branch":
-            await check_new_branch(repository, branch)
-        check_router(settings.recovery)
-        endpoint = endpoint_for(settings.model, self._env, self.settings.base_url)
         project_cap = request.project_cap
         if project_cap is None:
             project_cap = await self.store.history.project_cap(repository.project)
@@ -128,21 +120,6 @@ class Cockpit:
         handle = RunHandle(task, task.start())
         self.runs[order.run] = handle
         return handle
-
-    def _check_verify(self, repository: Repository, verify: tuple[VerifySpec, ...]) -> None:
-        if not verify:
-            raise UsageError(
-                f"No verify command is known for {repository.root}.", 'Give one: --verify "python -m pytest -q".'
-            )
-        for spec in verify:
-            if not spec.command.strip():
-                raise UsageError("A verify command is empty.", "Leave it out, or say what it runs.")
-            hazards = status_hazards(spec.command)
-            if hazards:
-                raise UsageError(
-                    f"The verify command `{one_line(spec.command, 120)}` can't be trusted: {hazards[0]}.",
-                    "Change it so that it fails when its checks fail.",
-                )
 
     async def _conversation(self, repository: Repository, continues: str | None) -> tuple[Turn, ...]:
         """What was said in the project up to the run that is continued, and after it."""
@@ -195,6 +172,40 @@ class Cockpit:
             handle.send(Abort(sender=sender, reason="looptop was closed"))
         if live:
             await asyncio.wait([handle.done for handle in live])
+
+
+async def check_request(
+    request: RunRequest, host: HostSettings, env: Mapping[str, str]
+) -> tuple[Repository, tuple[VerifySpec, ...], Endpoint]:
+    """What a request comes to: its repository, verify steps and model. Makes nothing. Raises LooptopError in one sentence."""
+    await git_version()
+    repository = await open_repository(request.repo)
+    verify = request.verify if request.verify is not None else tuple(d.spec for d in detect_steps(repository.root))
+    _check_verify(repository, verify)
+    settings = request.settings
+    how, _, branch = (settings.deliver or "").partition(":")
+    if how == "branch":
+        await check_new_branch(repository, branch)
+    check_router(settings.recovery)
+    if settings.cap is not None:
+        check_cap(settings.cap, "--cap")
+    return repository, verify, endpoint_for(settings.model, env, host.base_url)
+
+
+def _check_verify(repository: Repository, verify: tuple[VerifySpec, ...]) -> None:
+    if not verify:
+        raise UsageError(
+            f"No verify command is known for {repository.root}.", 'Give one: --verify "python -m pytest -q".'
+        )
+    for spec in verify:
+        if not spec.command.strip():
+            raise UsageError("A verify command is empty.", "Leave it out, or say what it runs.")
+        hazards = status_hazards(spec.command)
+        if hazards:
+            raise UsageError(
+                f"The verify command `{one_line(spec.command, 120)}` can't be trusted: {hazards[0]}.",
+                "Change it so that it fails when its checks fail.",
+            )
 
 
 async def detected_verify(repo: Path) -> list[Detected]:

@@ -96,8 +96,17 @@ def run(
         from tui.headless import run_headless
 
         return run_headless(request, host, as_json=as_json)
-    from tui.dashboard import open_dashboard
+    import asyncio
 
+    from store.home import prepare_home
+    from store.store import FILE_NAME
+    from tui.compose import check_request
+    from tui.dashboard import open_dashboard
+    from tui.places import home_of
+
+    # What is wrong is told here, where it stays on the terminal, and not in a dashboard that has nothing to show.
+    asyncio.run(check_request(request, host, os.environ))
+    prepare_home(home_of(os.environ), FILE_NAME)
     return open_dashboard(request, host)
 
 
