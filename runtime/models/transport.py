@@ -22,6 +22,7 @@ from runtime.models.base import (
     TextPiece,
     UsageSoFar,
 )
+from runtime.models.first_write import FirstWrites
 from runtime.models.limiter import Lane, Limiter
 from runtime.prompt.estimate import BYTES_PER_TOKEN, estimate_tokens
 from runtime.usage import Usage
@@ -50,6 +51,7 @@ class Transport:
 
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     limiter: Limiter = field(default_factory=Limiter)
+    first: FirstWrites = field(default_factory=FirstWrites)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     rng: random.Random = field(default_factory=random.Random)
 
@@ -115,7 +117,7 @@ class Transport:
         if progress.waited > 0:
             yield CallWaits(wait_s=progress.waited)
             await self.sleep(progress.waited)
-        async with aclosing(model.stream(request)) as stream:
+        async with self.first.turn(model, request) as begun, aclosing(model.stream(request)) as stream:
             iterator = stream.__aiter__()
             while True:
                 try:
@@ -129,6 +131,7 @@ class Transport:
                     text = f"no content for {self.policy.silence_s:g} s"
                     raise ModelCallError(CallFault.SILENT, text, usage=progress.usage) from None
                 progress.see(piece)
+                begun()
                 if isinstance(piece, Reply):
                     self.limiter.learn(lane, piece.rate_limits)
                 yield piece

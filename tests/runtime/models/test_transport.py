@@ -88,7 +88,7 @@ class Time:
     def transport(self, policy: RetryPolicy | None = None, limits: Limits | None = None) -> Transport:
         start = datetime(2026, 12, 1, tzinfo=UTC)
         limiter = Limiter(limits or Limits(), lambda: self.now, lambda: start + timedelta(seconds=self.now))
-        return Transport(policy or RetryPolicy(), limiter, self.sleep, random.Random(1))
+        return Transport(policy or RetryPolicy(), limiter, sleep=self.sleep, rng=random.Random(1))
 
 
 def broken(fault: CallFault, **more: Any) -> ModelCallError:
@@ -271,10 +271,60 @@ async def test_a_lane_keeps_to_its_requests_and_tokens_a_minute(
 async def test_no_more_calls_than_allowed_run_at_once() -> None:
     transport = Time().transport(limits=Limits(parallel=2))
     gate = asyncio.Event()
-    models = [Fake([BEGUN, gate, REPLY]) for _ in range(5)]
+    models = [Fake([BEGUN, gate, REPLY], provider="openai-compatible") for _ in range(5)]
     tasks = [asyncio.create_task(pieces(transport, model)) for model in models]
     for _ in range(20):
         await asyncio.sleep(0)
     assert sum(model.made for model in models) == 2
     gate.set()
     assert all(got[-1] is REPLY for got in await asyncio.gather(*tasks))
+
+
+async def started(models: list[Fake], tasks: list[asyncio.Task[list[Piece]]]) -> list[int]:
+    """How many tries each model has made once nothing moves any more."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert len(tasks) == len(models)
+    return [model.made for model in models]
+
+
+def begin(transport: Transport, models: list[Fake]) -> list[asyncio.Task[list[Piece]]]:
+    return [asyncio.create_task(pieces(transport, model)) for model in models]
+
+
+async def test_calls_with_the_same_front_wait_until_the_first_begins_to_answer() -> None:
+    transport, begins, ends = Time().transport(), asyncio.Event(), asyncio.Event()
+    models = [Fake([begins, BEGUN, ends, REPLY]) for _ in range(3)]
+    tasks = begin(transport, models)
+    assert await started(models, tasks) == [1, 0, 0]
+    begins.set()
+    assert await started(models, tasks) == [1, 1, 1]
+    ends.set()
+    assert all(got[-1] is REPLY for got in await asyncio.gather(*tasks))
+
+
+async def test_where_the_first_fails_the_next_goes_first() -> None:
+    transport, fails, begins = Time().transport(RetryPolicy(tries=1)), asyncio.Event(), asyncio.Event()
+    models = [Fake([fails, broken(CallFault.SERVER)]), Fake([begins, BEGUN, REPLY]), Fake([BEGUN, REPLY])]
+    tasks = begin(transport, models)
+    assert await started(models, tasks) == [1, 0, 0]
+    fails.set()
+    assert await started(models, tasks) == [1, 1, 0]
+    begins.set()
+    with pytest.raises(ModelCallError):
+        await tasks[0]
+    assert [got[-1] for got in await asyncio.gather(*tasks[1:])] == [REPLY, REPLY]
+
+
+async def test_other_fronts_and_other_providers_do_not_wait() -> None:
+    transport, begins = Time().transport(), asyncio.Event()
+    models = [
+        Fake([begins, REPLY]),
+        Fake([REPLY], lane="b"),
+        Fake([begins, REPLY], provider="openai-compatible", lane="c"),
+        Fake([REPLY], provider="openai-compatible", lane="c"),
+    ]
+    tasks = begin(transport, models)
+    assert await started(models, tasks) == [1, 1, 1, 1]
+    begins.set()
+    await asyncio.gather(*tasks)
