@@ -14,6 +14,7 @@ from runtime.loop.control import Control
 from runtime.loop.deltas import DeltaBatch
 from runtime.loop.interruptions import Aborted, Cut
 from runtime.loop.keeping import durable, keep_row
+from runtime.loop.limits import seconds_left
 from runtime.loop.services import Services
 from runtime.loop.state import RunState
 from runtime.models.base import (
@@ -115,7 +116,9 @@ class Caller:
 
     async def _guarded(self, model: Model, request: Request, flight: CallInFlight, watch: CacheWatch | None) -> Reply:
         try:
-            reply = await self._control.guard(self._stream(model, request, flight), self._seconds_left())
+            reply = await self._control.guard(
+                self._stream(model, request, flight), seconds_left(self._state, self._control)
+            )
         except (Aborted, Cut):
             if watch is not None and flight.usage is not None:
                 watch.touch(flight.began)
@@ -274,10 +277,6 @@ class Caller:
         if stated is not None:
             return Priced(stated)
         return self._services.prices.price(model.provider, model.name, usage)
-
-    def _seconds_left(self) -> float | None:
-        limit = self._state.limits.seconds
-        return None if limit is None else limit - self._control.active_s(self._state.active_before_s)
 
     def _emit_text(self, text: str) -> None:
         self._emit(TextDelta(round=self._state.counters.round, text=self._services.masker.mask(text)))

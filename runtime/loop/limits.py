@@ -47,6 +47,12 @@ def time_message(used_s: float, limit_s: float) -> str:
     return f"stopped at the time budget: {used_s / 60:.1f} min used, limit {limit_s / 60:.1f} min. {ADVICE}"
 
 
+def seconds_left(state: RunState, control: Control) -> float | None:
+    """What is left of the time budget; None where it is off."""
+    limit = state.limits.seconds
+    return None if limit is None else limit - control.active_s(state.active_before_s)
+
+
 class Gate:
     """Asked before every model call whether it may be made."""
 

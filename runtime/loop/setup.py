@@ -111,15 +111,16 @@ def _assemble(
     outputs = outputs_of(services.home, state.run)
     tools = ToolContext(workspace.tree, workspace.repository.root, state.run, outputs, env, services.sandbox)
     checks = VerifyContext(workspace.tree, outputs, env, state.run, services.sandbox)
+    gate = Gate(state, control, services)
     return Parts(
         state=state,
         control=control,
         services=services,
         workspace=workspace,
-        verifier=Verifier(state, control, services, workspace, checks),
+        verifier=Verifier(state, control, services, workspace, checks, gate),
         caller=Caller(state, control, services),
         stepper=Stepper(state, control, services, tools),
-        gate=Gate(state, control, services),
+        gate=gate,
         env=env,
     )
 

@@ -10,6 +10,7 @@ from runtime.events.values import Cause, Comparison, DiffStat, Finding, Verdict
 from runtime.loop.control import Control
 from runtime.loop.deltas import DeltaBatch
 from runtime.loop.interruptions import Cut
+from runtime.loop.limits import seconds_left
 from runtime.loop.services import Services
 from runtime.loop.state import RunState
 from runtime.text import plain
@@ -63,6 +64,7 @@ class Verifier:
         self._services = services
         self._workspace = workspace
         self._context = context
+        self._gate = gate
         self._phases = 0
 
     async def baseline(self) -> Checked:
@@ -75,13 +77,18 @@ class Verifier:
         return checked
 
     async def phase(self, attempt: int) -> Checked:
-        """Run every step for an attempt and compare. Raises Aborted; a cut by anything else lets the phase begin anew."""
+        """Run every step for an attempt and compare.
+
+        Raises Aborted, and RunEnds where the time budget is used up; a cut by anything else lets the phase begin anew.
+        """
         while True:
             try:
-                results = await self._control.guard(self._steps(attempt))
+                left = seconds_left(self._state, self._control)
+                results = await self._control.guard(self._steps(attempt), left)
                 break
             except Cut:
                 await self._control.gate()
+                await self._gate.check_time()
         return await self._judge(tuple(results))
 
     async def _steps(self, attempt: int) -> list[StepResult]:

@@ -286,3 +286,12 @@ async def test_the_end_of_the_task_itself_still_settles_the_run(tmp_path: Path) 
         end = await handle.done
         assert end.reason is StopReason.ABORTED
         assert played.of(RoundStarted)[-1].round == end.rounds
+
+
+async def test_the_time_budget_cuts_a_verify_that_hangs(tmp_path: Path) -> None:
+    async with watched(tmp_path, [FIX]) as (played, _):
+        end = await played.run(verify=("sleep 300",), budget_seconds=0.5)
+        assert end.reason is StopReason.TIME_BUDGET
+        assert "stopped at the time budget" in end.detail
+        assert find_marked(end.run) == []
+        assert played.model.requests == []
