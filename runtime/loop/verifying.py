@@ -57,7 +57,13 @@ class Verifier:
     """Runs the verify phases of one run."""
 
     def __init__(
-        self, state: RunState, control: Control, services: Services, workspace: Workspace, context: VerifyContext
+        self,
+        state: RunState,
+        control: Control,
+        services: Services,
+        workspace: Workspace,
+        context: VerifyContext,
+        gate: Gate,
     ) -> None:
         self._state = state
         self._control = control
