@@ -151,6 +151,8 @@ def test_a_project_cap_out_of_bounds(looptop: CommandLine, repo: Path, cap: str)
         ("--branch", "a..b", "not a name that git allows"),
         ("--branch", "main", "There is a branch main already"),
         ("--model", " ", "--model is ' '"),
+        ("--continue", "r999", "There is no run 'r999'"),
+        ("--continue", "", "is not a run's id"),
         ("--base-url", "", "--base-url is ''"),
     ],
 )

@@ -102,6 +102,17 @@ def test_json_is_one_event_a_line_and_what_show_gives_again(looptop: CommandLine
     assert looptop("show", last["run"], "--json").out == said.out
 
 
+@pytest.mark.parametrize("server", [[FIX, DONE, FIX, DONE]], indirect=True)
+@pytest.mark.usefixtures("server")
+def test_a_run_goes_on_from_another(looptop: CommandLine, repo: Path) -> None:
+    first = run_id(looptop(*RUN, "--repo", str(repo), "the value is wrong"))
+    said = looptop(*RUN, "--repo", str(repo), "and once more", "--continue", first[:4], "--json")
+    assert said.code == 0, said
+    events = [json.loads(line) for line in said.out.splitlines()]
+    assert "window_taken" in [event["type"] for event in events]
+    assert events[-1]["reason"] == "passed"
+
+
 @pytest.mark.usefixtures("server")
 def test_apply_at_once(looptop: CommandLine, repo: Path) -> None:
     said = looptop(*RUN, "--repo", str(repo), "--apply")
@@ -188,6 +199,7 @@ class Reader:
         assert stream is not None
         self._stream = stream
         self.lines: list[str] = []
+        self._over = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -197,6 +209,9 @@ class Reader:
             with self._changed:
                 self.lines.append(line)
                 self._changed.notify_all()
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
 
     def end(self) -> None:
         """Wait for the stream's end."""
@@ -205,7 +220,8 @@ class Reader:
     def wait_for(self, part: str) -> None:
         """Wait until a line holds a text."""
         with self._changed:
-            assert self._changed.wait_for(lambda: any(part in line for line in self.lines), 60), self.lines
+            self._changed.wait_for(lambda: self._over or any(part in line for line in self.lines), 60)
+            assert any(part in line for line in self.lines), self.lines
 
 
 SLEEPS = [
