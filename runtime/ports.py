@@ -165,12 +165,20 @@ class Priced:
 class Prices(Protocol):
     """The catalog's prices, with the project's overrides."""
 
-    def price(self, provider: str, model: str, usage: Usage) -> Priced:
-        """What a call cost."""
+    def price(
+        self, provider: str, model: str, usage: Usage, *, seconds: float | None = None, in_flight: int = 1
+    ) -> Priced:
+        """What a call cost; `seconds` and calls `in_flight` count for a model that is priced by the hour."""
         ...
 
-    def worst_case(self, provider: str, model: str, prompt_tokens: int, output_tokens: int) -> int | None:
-        """The most a call may cost, in micro-dollars, everything at the write price; None without a price."""
+    def worst_case(
+        self, provider: str, model: str, prompt_tokens: int, output_tokens: int, ttl: str = "1h"
+    ) -> int | None:
+        """The most a call may cost, in micro-dollars, everything at the write price of a lifetime; None without a price."""
+        ...
+
+    def doubts(self, provider: str, model: str) -> list[str]:
+        """Where a model's rates break the pattern of its family, in words."""
         ...
 
     def saved(self, provider: str, model: str, usage: Usage) -> int | None:

@@ -33,8 +33,6 @@ class Progress:
                 failing = UNKNOWN if event.baseline_failing is None else str(event.baseline_failing)
                 yield f"baseline: {failing} failing; {event.sandbox}"
                 yield from (f"note: {text}" for text in event.warnings)
-                if not event.priced and view.budget_micros is not None:
-                    yield "note: this model has no known price: the dollar budget can't bind, the token budget does"
             case loop.LegStarted():
                 yield f"model {event.model}, cap {event.cap} ({event.cap_source})"
                 yield from (f"note: {text}" for text in event.warnings)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from runtime.events.loop import CacheDiagnosed, RoundFinished, RoundStarted, TextDelta, TransportRetried, UsageDelta
+from runtime.events.supervision import Notice
 from runtime.events.values import HoldReason
 from runtime.loop.control import Control
 from runtime.loop.deltas import DeltaBatch
@@ -73,6 +74,7 @@ class Caller:
         self._control = control
         self._services = services
         self._emit = control.emitter.emit
+        self._noted: set[str] = set()
         self._text = DeltaBatch(self._emit_text)
         self._thinking = DeltaBatch(self._emit_thinking)
 
@@ -107,7 +109,7 @@ class Caller:
                 prompt_estimate=estimate,
                 predicted_read=watch.predict(request, flight.began).read if watch is not None else None,
                 reserved_micros=self._services.prices.worst_case(
-                    model.provider, model.name, estimate, request.max_output_tokens
+                    model.provider, model.name, estimate, request.max_output_tokens, request.ttl.value
                 ),
             )
         )
@@ -131,8 +133,10 @@ class Caller:
             raise
         finally:
             self._control.end_hold()
-        priced = self._price(model, reply.usage, reply.cost_micros)
+        priced = self._price(model, reply.usage, reply.cost_micros, reply.latency_ms)
         await self._keep(model, flight, reply.usage, priced, "ok", reply)
+        for note in (*reply.usage_notes, *filter(None, [priced.note])):
+            self._note(note)
         if watch is not None:
             self._diagnose(watch.finish(request, reply, flight.began))
         return reply
@@ -273,10 +277,17 @@ class Caller:
             outcome=outcome,
         )
 
-    def _price(self, model: Model, usage: Usage, stated: int | None) -> Priced:
+    def _note(self, text: str) -> None:
+        """Say once why a figure isn't known."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self._emit(Notice(level="warning", text=self._services.masker.mask(text)))
+
+    def _price(self, model: Model, usage: Usage, stated: int | None, latency_ms: int | None = None) -> Priced:
         if stated is not None:
             return Priced(stated)
-        return self._services.prices.price(model.provider, model.name, usage)
+        seconds = None if latency_ms is None else latency_ms / 1000
+        return self._services.prices.price(model.provider, model.name, usage, seconds=seconds)
 
     def _emit_text(self, text: str) -> None:
         self._emit(TextDelta(round=self._state.counters.round, text=self._services.masker.mask(text)))

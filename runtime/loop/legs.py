@@ -64,7 +64,7 @@ async def start_leg(parts: Parts, opening: str, after: Leg | None = None) -> Leg
             on_trial="no fix-rate curve of this family yet" if cap.on_trial else "",
             context_tokens=facts.context,
             cache_minimum=facts.cache_minimum,
-            warnings=(warning,) if warning else (),
+            warnings=tuple(filter(None, [warning, *services.prices.doubts(model.provider, model.name)])),
         )
     )
     conversation = Conversation(

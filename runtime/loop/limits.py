@@ -69,7 +69,9 @@ class Gate:
         """
         free = model.provider == "local"
         tokens = 0 if free else prompt_tokens + output_tokens
-        micros = self._services.prices.worst_case(model.provider, model.name, prompt_tokens, output_tokens)
+        micros = self._services.prices.worst_case(
+            model.provider, model.name, prompt_tokens, output_tokens, self._state.settings.ttl
+        )
         while True:
             await self.check_time()
             try:

@@ -178,6 +178,9 @@ def _tell(parts: Parts, baseline: Checked, notes: list[str]) -> None:
     state, workspace = parts.state, parts.workspace
     sandbox = parts.services.sandbox
     failing = len(baseline.findings)
+    if not state.price_known and state.limits.micros is not None:
+        binds = "the token budget does" if state.limits.tokens is not None else "nothing else is set that does"
+        notes.append(f"no price is known for {state.model}: the dollar budget can't bind, {binds}")
     parts.control.emitter.emit(
         RunPrepared(
             workspace=str(workspace.folder),

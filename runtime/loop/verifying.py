@@ -10,7 +10,7 @@ from runtime.events.values import Cause, Comparison, DiffStat, Finding, Verdict
 from runtime.loop.control import Control
 from runtime.loop.deltas import DeltaBatch
 from runtime.loop.interruptions import Cut
-from runtime.loop.limits import seconds_left
+from runtime.loop.limits import Gate, seconds_left
 from runtime.loop.services import Services
 from runtime.loop.state import RunState
 from runtime.text import plain
