@@ -103,11 +103,13 @@ async def run_process(spec: ProcessSpec) -> ProcessResult:
     began = time.monotonic()
     marker = secrets.token_hex(8)
     env = {**spec.env, MARKER: spec.run_id, STEP_MARKER: marker}
+    # Opened first: the command may look for its own output.
+    output = Output(spec.output_path, spec.output_cap_bytes, spec.memory_cap_bytes, spec.on_output)
     try:
         child = start(spec.argv, spec.cwd, env, spec.sandbox)
     except (OSError, ValueError) as error:
+        output.close()
         return ProcessResult(Ending.NOT_STARTED, None, "", "", 0, 0, 0, None, error=f"{spec.argv[0]}: {_why(error)}")
-    output = Output(spec.output_path, spec.output_cap_bytes, spec.memory_cap_bytes, spec.on_output)
     try:
         ending = await _wait(child, output, spec.timeout_s)
     finally:
