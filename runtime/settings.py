@@ -87,7 +87,7 @@ def parse_settings(text: str, where: str, *, of_project: bool = False) -> dict[s
         setting = SETTINGS[key]
         if setting.own and of_project:
             raise UsageError(
-                f"{where} sets {key}, which a project's file can't: it says where your key is sent.",
+                f"{where} sets {key}, which a project's file can't: it could be anybody's.",
                 f"Set it in your own configuration, or as {setting.variable}.",
             )
         found[key] = checked(setting, value, f"{where}: {key}")

@@ -13,7 +13,7 @@ DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting. `own` ones may only be set by the user, not by a project's file."""
+    """One setting. `own` ones may only be set by the user, not by a project's file, which could be anybody's."""
 
     key: str
     kind: Kind
@@ -82,6 +82,23 @@ _ALL = (
     Setting("workspace.share", "list", None, "Ignored paths lent to workspaces; by default .venv and node_modules."),
     Setting("workspace.copy", "list", [], "Ignored paths copied into workspaces."),
     Setting("workspace.setup", "list", [], "Commands that make a workspace ready, run once."),
+    # A repository must not open its own cage; network alone is the project's to allow.
+    Setting(
+        "sandbox.kind",
+        "choice",
+        "auto",
+        "What confines commands; auto takes bubblewrap where it works; not in a project's file.",
+        choices=("auto", "bubblewrap", "none"),
+        own=True,
+    ),
+    Setting("sandbox.network", "flag", False, "Let commands in the sandbox use the network."),
+    Setting(
+        "sandbox.read",
+        "list",
+        [],
+        "Further folders, of your home for instance, that commands may read; not in a project's file.",
+        own=True,
+    ),
     Setting(
         "prices",
         "table",

@@ -12,6 +12,7 @@ from runtime.events.values import RunSettings, VerifySpec
 from runtime.loop.setup import WorkspaceSettings
 from runtime.models.transport import RetryPolicy
 from runtime.ports import Limit
+from runtime.process.sandbox.choose import SandboxSettings
 from runtime.settings import Settings, load_settings
 from runtime.usage import MICROS_PER_DOLLAR
 from runtime.workspace.lend import propose
@@ -102,7 +103,13 @@ def _lent(settings: Settings, root: Path) -> WorkspaceSettings:
         share=tuple(share) if share is not None else propose(root),
         copy=tuple(settings["workspace.copy"]),
         setup=tuple(settings["workspace.setup"]),
+        sandbox=sandbox_settings(settings),
     )
+
+
+def sandbox_settings(settings: Settings) -> SandboxSettings:
+    """How commands are to be confined."""
+    return SandboxSettings(settings["sandbox.kind"], settings["sandbox.network"], tuple(settings["sandbox.read"]))
 
 
 def host_settings(settings: Settings) -> HostSettings:

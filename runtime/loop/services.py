@@ -11,7 +11,6 @@ from runtime.events.values import VerifySpec
 from runtime.models.base import Model
 from runtime.models.transport import Transport
 from runtime.ports import Clock, Ledger, Limit, Prices, Record
-from runtime.process.run import Sandbox
 from runtime.text import Masker
 
 
@@ -46,7 +45,6 @@ class Services:
     caps: Mapping[str, int] = field(default_factory=dict)
     """`caps.defaults` of the settings: prefix to cap."""
     project_cap: int | None = None
-    sandbox: Sandbox | None = None
     worker: str = ""
     limits: tuple[Limit, ...] = ()
     """Dollar budgets of project, tenant and day."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from runtime.events.loop import RunPrepared
@@ -19,16 +19,18 @@ from runtime.loop.state import RunState
 from runtime.loop.stepping import Stepper
 from runtime.loop.verifying import Checked, Verifier
 from runtime.process.env import scrubbed_env, with_first_on_path
-from runtime.process.run import Ending, ProcessSpec, run_process, shell_argv
+from runtime.process.run import Ending, ProcessSpec, Sandbox, run_process, shell_argv
+from runtime.process.sandbox.choose import SandboxSettings, make_sandbox
+from runtime.process.sandbox.places import Places
 from runtime.text import one_line, plain
 from runtime.tools.registry import ToolContext
 from runtime.verify.steps import VerifyContext
 from runtime.workspace.clone import Workspace, make_workspace
 from runtime.workspace.editable import editable_installs, environments_in_use
+from runtime.workspace.lend import UNPROTECTED
 from runtime.workspace.repository import Repository
 
 SETUP_TIMEOUT_S = 1800.0
-NO_SANDBOX = "no sandbox: commands run as you, in a workspace of their own, with a scrubbed environment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,16 @@ class WorkspaceSettings:
     share: tuple[str, ...] = ()
     copy: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class Confined:
+    """How a run's commands are started: their sandbox, what it does in words, and the environment that they see."""
+
+    sandbox: Sandbox | None
+    words: str
+    env: Mapping[str, str]
 
 
 @dataclass
@@ -53,6 +65,8 @@ class Parts:
     stepper: Stepper
     gate: Gate
     env: Mapping[str, str]
+    """What runs outside of the sandbox sees."""
+    confined: Confined
     baseline: Checked | None = None
 
 
@@ -90,13 +104,20 @@ async def prepare(
     )
     made(workspace)
     env = scrubbed_env(services.env, state.run, {"TMPDIR": str(workspace.scratch)})
-    env, notes = _own_code_first(repository, workspace, env)
-    parts = _assemble(state, control, services, workspace, env)
+    sandbox, words = await control.guard(make_sandbox(lent.sandbox, _places(workspace), services.home, env))
+    outside, notes = _own_code_first(repository, workspace, env)
+    if sandbox is not None:
+        # The workspace stands at the repository's path: what is installed from there is the workspace's code.
+        notes = []
+    confined = Confined(sandbox, words, outside if sandbox is None else env)
+    parts = _assemble(state, control, services, workspace, outside, confined)
     for command in lent.setup:
         await _set_up(parts, command)
     baseline = await parts.verifier.baseline()
     if _runner_missing(baseline) and not _has_environment(repository.root):
-        parts = _assemble(state, control, services, workspace, with_first_on_path(env, Path(sys.executable).parent))
+        own = Path(sys.executable).parent
+        confined = Confined(sandbox, words, with_first_on_path(confined.env, own))
+        parts = _assemble(state, control, services, workspace, with_first_on_path(outside, own), confined)
         notes.append("the python on PATH lacks what verify needs; looptop's own interpreter is used")
         baseline = await parts.verifier.baseline()
     parts.baseline = baseline
@@ -106,11 +127,16 @@ async def prepare(
 
 
 def _assemble(
-    state: RunState, control: Control, services: Services, workspace: Workspace, env: Mapping[str, str]
+    state: RunState,
+    control: Control,
+    services: Services,
+    workspace: Workspace,
+    env: Mapping[str, str],
+    confined: Confined,
 ) -> Parts:
     outputs = outputs_of(services.home, state.run)
-    tools = ToolContext(workspace.tree, workspace.repository.root, state.run, outputs, env, services.sandbox)
-    checks = VerifyContext(workspace.tree, outputs, env, state.run, services.sandbox)
+    tools = ToolContext(workspace.tree, workspace.repository.root, state.run, outputs, confined.env, confined.sandbox)
+    checks = VerifyContext(workspace.tree, outputs, confined.env, state.run, confined.sandbox)
     gate = Gate(state, control, services)
     return Parts(
         state=state,
@@ -122,7 +148,15 @@ def _assemble(
         stepper=Stepper(state, control, services, tools),
         gate=gate,
         env=env,
+        confined=confined,
     )
+
+
+def _places(workspace: Workspace) -> Places:
+    temporary = workspace.folder / "tmp"
+    temporary.mkdir(mode=0o700, exist_ok=True)
+    repository, lent = workspace.repository, workspace.lent.shared
+    return Places(repository.root, workspace.tree, temporary, repository.objects, workspace.folder / "lent", lent)
 
 
 def _own_code_first(
@@ -162,10 +196,10 @@ async def _set_up(parts: Parts, command: str) -> None:
             ProcessSpec(
                 argv=shell_argv(command),
                 cwd=parts.workspace.tree,
-                env=parts.env,
+                env=parts.confined.env,
                 timeout_s=SETUP_TIMEOUT_S,
                 run_id=parts.state.run,
-                sandbox=parts.services.sandbox,
+                sandbox=parts.confined.sandbox,
             )
         )
     )
@@ -176,7 +210,6 @@ async def _set_up(parts: Parts, command: str) -> None:
 
 def _tell(parts: Parts, baseline: Checked, notes: list[str]) -> None:
     state, workspace = parts.state, parts.workspace
-    sandbox = parts.services.sandbox
     failing = len(baseline.findings)
     if not state.price_known and state.limits.micros is not None:
         binds = "the token budget does" if state.limits.tokens is not None else "nothing else is set that does"
@@ -186,12 +219,18 @@ def _tell(parts: Parts, baseline: Checked, notes: list[str]) -> None:
             workspace=str(workspace.folder),
             base_commit=workspace.repository.head,
             branch=workspace.branch,
-            sandbox=sandbox.describe() if sandbox is not None else NO_SANDBOX,
+            sandbox=parts.confined.words,
             baseline_failing=failing if all(r.findings_total is not None for r in baseline.results) else None,
             priced=state.price_known,
-            warnings=(*workspace.notes, *notes),
+            warnings=(*_notes_of(parts), *notes),
         )
     )
+
+
+def _notes_of(parts: Parts) -> list[str]:
+    """The workspace's notes, without the one that what is lent can be written."""
+    confined = parts.confined.sandbox is not None
+    return [note for note in parts.workspace.notes if not (confined and note.startswith(UNPROTECTED))]
 
 
 def _check(state: RunState, baseline: Checked) -> None:

@@ -10,6 +10,8 @@ from runtime.errors import UsageError
 from runtime.text import one_line
 
 PROPOSED = (".venv", "venv", "node_modules")
+UNPROTECTED = "lent without write protection (no sandbox)"
+"""How the note begins that holds only where no sandbox stands around the commands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def lend(root: Path, tree: Path, share: tuple[str, ...], copy: tuple[str, ...]) 
         _copy(source, target)
         copied.append(name)
     if shared:
-        notes.append(f"lent without write protection (no sandbox): {', '.join(map(one_line, shared))}")
+        notes.append(f"{UNPROTECTED}: {', '.join(map(one_line, shared))}")
     return Lent(tuple(shared), tuple(copied), tuple(notes))
 
 

@@ -49,7 +49,7 @@ def _file(key: str, project: bool) -> Path:
     if not project:
         return config_of(os.environ)
     if key in SETTINGS and SETTINGS[key].own:
-        raise UsageError(f"{key} can't be set by a project.", "Leave --project out: it says where your key is sent.")
+        raise UsageError(f"{key} can't be set by a project.", "Leave --project out: that file could be anybody's.")
     return root_of(here()) / PROJECT_FILE
 
 

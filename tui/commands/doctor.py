@@ -113,11 +113,16 @@ async def _prices() -> Check:
     return Check("prices", True, f"genai-prices {version('genai-prices')}")
 
 
-async def _sandbox() -> Check:
-    return Check("sandbox", None, "none in this version: commands of a run are not confined")
+async def _sandbox() -> list[Check]:
+    from runtime.process.env import scrubbed_env
+    from runtime.process.sandbox.proof import RUN, prove
+    from tui.project import sandbox_settings
+
+    found = await prove(sandbox_settings(_settings()), home_of(os.environ), scrubbed_env(os.environ, RUN))
+    return [Check(proof.name, proof.kept, proof.text) for proof in found]
 
 
-CHECKS: dict[str, Callable[[], Awaitable[Check]]] = {
+CHECKS: dict[str, Callable[[], Awaitable[Check | list[Check]]]] = {
     "python": _python,
     "git": _git,
     "store": _store,
@@ -133,14 +138,17 @@ CHECKS: dict[str, Callable[[], Awaitable[Check]]] = {
 
 async def examine() -> list[Check]:
     """Run every check; one that fails is a line like the others."""
-    found = []
+    found: list[Check] = []
     for name, check in CHECKS.items():
         try:
-            found.append(await check())
+            came = await check()
+            found += came if isinstance(came, list) else [came]
         except LooptopError as error:
             found.append(Check(name, False, str(error)))
         except ImportError as error:
             found.append(Check(name, False, f"not installed: {error.name or error}"))
+        except OSError as error:
+            found.append(Check(name, False, f"can't be checked: {error}"))
     return found
 
 

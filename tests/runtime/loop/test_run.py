@@ -10,6 +10,7 @@ from runtime.events.checks import VerifyFinished
 from runtime.events.loop import AttemptFinished, RoundFinished, RunPrepared, ToolFinished
 from runtime.events.values import Cause, StepStatus, StopReason
 from runtime.models.base import CallFault, ModelCallError, Stop, Text, Thinking, ToolCall, ToolResult
+from runtime.process.sandbox.choose import probe
 from runtime.view import fold_all
 from support.repositories import ADDER, git
 from support.scripted_model import reply, say, use
@@ -248,6 +249,10 @@ async def test_apply_at_the_end_puts_the_change_into_the_tree(tmp_path: Path) ->
 
 
 async def test_the_prepared_event_says_how_commands_are_confined(tmp_path: Path) -> None:
+    usable = bool((await probe()).program)
     async with stage(tmp_path, [FIX, say("done")]) as played:
         await played.run()
-        assert "no sandbox" in played.of(RunPrepared)[0].sandbox
+        said = played.of(RunPrepared)[0].sandbox
+        assert said.startswith(
+            f"bubblewrap: writes only to the workspace, mounted at {played.repo}" if usable else "no sandbox"
+        )

@@ -53,7 +53,7 @@ def test_set_in_the_project(looptop: CommandLine, repo: Path, monkeypatch: pytes
     assert looptop("config", "set", "fix_verify_retry_cap", "7", "--project").code == 0
     assert (repo / "looptop.toml").read_text() == "fix_verify_retry_cap = 7\n"
     assert not looptop.config.exists()
-    assert "where your key is sent" in one_sentence(looptop("config", "set", "base_url", "http://x", "--project"), 2)
+    assert "could be anybody's" in one_sentence(looptop("config", "set", "base_url", "http://x", "--project"), 2)
 
 
 def test_one_prefix_and_one_price(looptop: CommandLine) -> None:

@@ -97,11 +97,14 @@ def test_doctor(looptop: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     said = looptop("doctor")
     assert said.code == 0, said
     rows = {line.split()[1]: line for line in said.out.splitlines()}
-    assert set(rows) == {
+    promises = {"writes", "home", "network", "sockets", "processes", "ending"}
+    assert set(rows) - promises == {
         *("python", "git", "store", "settings", "model", "pytest", "anthropic", "openai", "prices", "sandbox")
     }
     assert rows["model"].startswith("ok   model      local")
-    assert "not confined" in rows["sandbox"]
+    confined = rows["sandbox"].startswith("ok   sandbox    bubblewrap: ")
+    assert confined or rows["sandbox"].startswith("-    sandbox    no sandbox (")
+    assert {name for name in promises & set(rows) if rows[name].startswith("ok")} == (promises if confined else set())
     assert "never-to-be-shown" not in said.out + said.err
 
 
@@ -112,7 +115,7 @@ def test_doctor_names_what_is_wrong(looptop: CommandLine, monkeypatch: pytest.Mo
     said = looptop("doctor")
     assert said.code == 3
     bad = [line.split()[1] for line in said.out.splitlines() if line.startswith("bad")]
-    assert bad == ["store", "settings", "model", "openai"]
+    assert bad == ["store", "settings", "model", "openai", "sandbox"]
     looptop.config.unlink()
     assert "http://127.0.0.1:9/v1/models can't be reached" in looptop("doctor").out
 
