@@ -44,7 +44,7 @@ def homes(env: Mapping[str, str]) -> tuple[Path, ...]:
     found = [Path(env["HOME"])] if env.get("HOME", "").startswith("/") else []
     with contextlib.suppress(KeyError):
         found.append(Path(pwd.getpwuid(os.getuid()).pw_dir))
-    return tuple(path for path in dict.fromkeys(found) if path.is_dir() and str(path) not in _NEVER)
+    return tuple(path for path in dict.fromkeys(found) if os.path.isdir(path) and str(path) not in _NEVER)
 
 
 def hidden_places(env: Mapping[str, str], more: Iterable[Path] = ()) -> tuple[Path, ...]:
@@ -52,7 +52,7 @@ def hidden_places(env: Mapping[str, str], more: Iterable[Path] = ()) -> tuple[Pa
     places = [*(Path(name) for name in _SYSTEM), *homes(env), *more]
     # A link (/var/run) leads to a folder that is hidden already.
     real = [Path(os.path.realpath(place)) for place in places]
-    return outermost(place for place in real if place.is_dir() and str(place) not in _NEVER)
+    return outermost(place for place in real if os.path.isdir(place) and str(place) not in _NEVER)
 
 
 def readable_tools(env: Mapping[str, str], hidden: tuple[Path, ...], more: Iterable[Path] = ()) -> tuple[Path, ...]:
@@ -62,7 +62,11 @@ def readable_tools(env: Mapping[str, str], hidden: tuple[Path, ...], more: Itera
     found += [Path(env[name]) for name in _NAMED if env.get(name)]
     for entry in filter(None, env.get("PATH", "").split(os.pathsep)):
         found += _of_path_entry(Path(entry), homes(env))
-    wanted = [path for path in found if path.is_absolute() and within(path, hidden) and path.is_dir()]
+    wanted = [
+        path
+        for path in found
+        if path.is_absolute() and within(path, hidden) and os.access(path, os.R_OK | os.X_OK) and os.path.isdir(path)
+    ]
     wanted += [folder for path in list(wanted) for folder in _behind_links(path) if within(folder, hidden)]
     # A home or a hidden folder itself is never given back by the way of a tool.
     return outermost(path for path in wanted if path not in hidden and path not in homes(env))
@@ -72,7 +76,7 @@ def _of_path_entry(entry: Path, own: tuple[Path, ...]) -> Iterator[Path]:
     yield entry
     above = entry.parent
     shared = above in own or any(above == home / ".local" for home in own)
-    if entry.name in _BIN and not shared and not any((above / name).exists() for name in _SECRET):
+    if entry.name in _BIN and not shared and not any(os.path.exists(above / name) for name in _SECRET):
         yield above
 
 
@@ -81,15 +85,15 @@ _SECRET = ("credentials", "credentials.toml", ".ssh", ".netrc", ".aws", ".gnupg"
 
 def _behind_links(folder: Path) -> Iterator[Path]:
     """Where the Python of an environment, or a program of a folder of links, really lies; every hop of the way."""
-    programs = [folder / "bin" / "python"] if (folder / "pyvenv.cfg").is_file() else []
+    programs = [folder / "bin" / "python"] if os.path.isfile(folder / "pyvenv.cfg") else []
     if folder.name in _BIN:
         with os.scandir(folder) as entries:
             programs += [Path(entry.path) for entry in entries if entry.is_symlink()]
     for program in programs:
         at = program
         for _ in range(MOST_HOPS):
-            if not at.is_symlink():
+            if not os.path.islink(at):
                 break
             at = Path(os.path.normpath(at.parent / os.readlink(at)))
-            if at.parent.name in _BIN and not any((at.parent.parent / name).exists() for name in _SECRET):
+            if at.parent.name in _BIN and not any(os.path.exists(at.parent.parent / name) for name in _SECRET):
                 yield at.parent.parent
