@@ -62,21 +62,25 @@ class Views:
 
     async def load(self, run: str) -> RunView:
         """The run as its events tell it. Raises UsageError where there is no such run."""
-        return await self._load(run, PAGE)
+        return (await self._load(run, PAGE))[0]
 
-    async def _load(self, run: str, page_size: int, pause_s: float | None = None) -> RunView:
+    async def _load(self, run: str, page_size: int, pause_s: float | None = None) -> tuple[RunView, bool]:
+        """The view, and whether no event is missing below it."""
         view = await self._newest(run)
+        folded = view.seq
         while page := await self._events.page(run, view.seq, limit=page_size):
             before = view
             # The fold is pure, so that a long one needn't keep the screen waiting.
             view = await asyncio.to_thread(fold_all, page, view)
-            if view.seq // self._every > before.seq // self._every:
+            folded += len(page)
+            # A state with a gap below it would stand when the missing event comes in meanwhile: only whole ones are kept.
+            if view.seq // self._every > before.seq // self._every and folded == view.seq:
                 await self._keep(view)
             if pause_s is not None:
                 await asyncio.sleep(pause_s)
         if not view.seq:
             raise await self._nothing_of(run)
-        return view
+        return view, folded == view.seq
 
     async def _nothing_of(self, run: str) -> UsageError:
         rows = await self._database.rows("SELECT pruned_at FROM runs WHERE id = ?", (run,))
@@ -139,7 +143,9 @@ class Views:
     async def _keep_now(self, run: str) -> None:
         try:
             # Nobody waits for it: small pieces with pauses, so that runs and screens don't notice.
-            await self._keep(await self._load(run, QUIET_PAGE, QUIET_PAUSE_S))
+            view, whole = await self._load(run, QUIET_PAGE, QUIET_PAUSE_S)
+            if whole:
+                await self._keep(view)
         except StoreError as error:
             log.warning("the state of run %s was not kept: %s", run, error)
 
