@@ -162,7 +162,9 @@ class LooptopApp(App[int]):
         do = getattr(screen, "do", None)
         for action in getattr(screen, "actions", ()):
             if do is not None and action.id not in {"command", "open"}:
-                yield SystemCommand(f"{action.label}: {action.help}", f"key {action.key_text}", lambda a=action.id: do(a))
+                yield SystemCommand(
+                    f"{action.label}: {action.help}", f"key {action.key_text}", lambda a=action.id: do(a)
+                )
         yield SystemCommand(
             "screenshot", "Save a picture of the screen (SVG)", lambda: self.set_timer(0.1, self.deliver_screenshot)
         )

@@ -73,7 +73,9 @@ def main() -> None:
             times[name].append(first_frame(code, MARKS[name]))
     for name, pairs in times.items():
         walls, cpus = [p[0] for p in pairs], [p[1] for p in pairs]
-        print(f"{name:<8}  wall median {statistics.median(walls):.3f} s  min {min(walls):.3f} s  CPU median {statistics.median(cpus):.2f} s")
+        print(
+            f"{name:<8}  wall median {statistics.median(walls):.3f} s  min {min(walls):.3f} s  CPU median {statistics.median(cpus):.2f} s"
+        )
     ratio = statistics.median(p[0] for p in times["looptop"]) / statistics.median(p[0] for p in times["trivial"])
     least = min(p[0] for p in times["looptop"]) / min(p[0] for p in times["trivial"])
     print(f"ratio     median {ratio:.2f}  min {least:.2f}  (target 1.20, limit 1.30)  {rounds} rounds in turn")
