@@ -12,6 +12,8 @@ FIRST_LIMIT_S = 1.0
 LATER_LIMIT_S = 0.4
 LONG_LIMIT_S = 30.0
 MAX_TIMEOUTS = 6
+MIN_LIMIT_S = 0.04
+"""Least processor time of a test in a trial; candidates that ran into it get a second chance in the end."""
 TRACED_FAILING = 24
 TRACED_PASSING = 150
 TRACE_FACTOR = 60.0
@@ -52,10 +54,10 @@ class Oracle:
 
     def limit(self, test: TestFacts) -> float:
         """Processor seconds that a test may take in a trial."""
-        known = [t.cpu for t in self.passing] or [0.01]
+        known = [t.cpu for t in self.passing] or [0.002]
         usual = sorted(known)[len(known) // 2]
         own = test.cpu if test.status == "passed" or test.cpu else usual
-        return round(min(60.0, max(0.15, 10 * own, 4 * usual)), 3)
+        return round(min(60.0, max(MIN_LIMIT_S, 15 * own, 6 * usual)), 3)
 
 
 async def learn(driver: Driver, hello: Hello, known_failing: frozenset[str] = frozenset()) -> Oracle:

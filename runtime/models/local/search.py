@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -16,7 +17,9 @@ from runtime.models.local.verdict import Verdict, judge
 
 MAX_SEEDS = 12
 PAIRS_PER_SEED = 500
-SLACK = 6.0
+SLACK = 8.0
+BLIND = 200
+BLIND_PAIRS = 6000
 GRACE_S = 20.0
 """Seconds after the best partial success in which something better may still come."""
 
@@ -80,6 +83,8 @@ class Search:
             yield found
         async for found in self._try(self._pairs(), 1):
             yield found
+        async for found in self._try(self._blind_pairs(), 1):
+            yield found
         late = self.tally.timed_out[:200]
         async for found in self._try(iter(late), 1001):
             yield found
@@ -100,24 +105,30 @@ class Search:
                     streams.remove(stream)
                 yield from batch
 
+    def _blind_pairs(self) -> Iterator[Scored]:
+        """Pairs of the best single edits, best product first, though neither alone came nearer."""
+        best = self.space.ranked[:BLIND]
+        heap = [(-best[i].score * best[i + 1].score, i, i + 1) for i in range(len(best) - 1)]
+        heapq.heapify(heap)
+        count = 0
+        while heap and count < BLIND_PAIRS:
+            _, i, j = heapq.heappop(heap)
+            if j + 1 < len(best):
+                heapq.heappush(heap, (-best[i].score * best[j + 1].score, i, j + 1))
+            pair = _joined(best[i], best[j])
+            if pair is not None and not self.skip(pair.candidate) and self.space.distinct(pair.candidate):
+                count += 1
+                yield pair
+
     def _with(self, seed: Scored) -> Iterator[Scored]:
         count = 0
         for other in self.space.ranked:
             if count >= PAIRS_PER_SEED:
                 return
-            if overlap(seed.candidate, other.candidate):
-                continue
-            edits = (*seed.candidate.edits, *other.candidate.edits)
-            pair = Candidate(
-                edits,
-                f"{seed.candidate.operator} and {other.candidate.operator}",
-                seed.candidate.prior * other.candidate.prior,
-                seed.candidate.line,
-                seed.candidate.removes or other.candidate.removes,
-            )
-            if not self.skip(pair) and self.space.distinct(pair):
+            pair = _joined(seed, other)
+            if pair is not None and not self.skip(pair.candidate) and self.space.distinct(pair.candidate):
                 count += 1
-                yield Scored(pair, seed.score * other.score, seed.site)
+                yield pair
 
     @property
     def over(self) -> bool:
@@ -170,3 +181,13 @@ class Search:
         place = (scored.candidate.edits[0].path, scored.candidate.line)
         left = [test for test in self.oracle.failing if test.index not in verdict.mended]
         tally.settled = all(test.lines is not None and place not in test.lines for test in left)
+
+
+def _joined(first: Scored, second: Scored) -> Scored | None:
+    """Two candidates as one; None where they touch the same text."""
+    a, b = first.candidate, second.candidate
+    if overlap(a, b):
+        return None
+    operator = f"{a.operator} and {b.operator}"
+    pair = Candidate((*a.edits, *b.edits), operator, a.prior * b.prior, a.line, a.removes or b.removes)
+    return Scored(pair, first.score * second.score, first.site)

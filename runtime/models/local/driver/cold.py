@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional
 import pytest
 
 from .job import Message, Out, Runner, enter_child
-from .limits import arm, die_with_parent
+from .limits import arm, die_with_parent, own_size
 from .plugin import TrialPlugin
 from .swap import apply_edits, live_functions
 from .wire import Wire
@@ -73,7 +73,7 @@ def _serve(channel: socket.socket, config: Message) -> None:
         if pid == 0:
             channel.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            enter_child()
+            enter_child(own_size())
             _run(fds[0], job, config)
         for fd in fds:
             os.close(fd)

@@ -9,6 +9,7 @@ import signal
 import time
 from typing import Any, Dict, List, Optional, Set
 
+from .bare import run_bare
 from .limits import arm, child_limits, die_with_parent
 from .plugin import TrialPlugin
 from .tracing import Tracer
@@ -64,6 +65,21 @@ class Runner:
         self.out.line(line)
         return line
 
+    def quick(self, index: int, limit_s: float) -> Optional[Message]:
+        """A failure of an item, found without pytest's hooks; None where it doesn't fail or can't be run so."""
+        arguments = self.plugin.bare.get(index)
+        if arguments is None:
+            return None
+        self.out.line({"begin": index})
+        arm(limit_s)
+        line = run_bare(self.plugin.items[index], arguments, self.plugin.recorder)
+        arm(0)
+        if line["status"] != "failed":
+            return None
+        line["item"] = index
+        self.out.line(line)
+        return line
+
     def _flush_on_limit(self, index: int, tracer: Tracer) -> None:
         def flush(signum: int, frame: Any) -> None:
             tracer.stop()
@@ -88,7 +104,7 @@ class Runner:
         better = 0
         mended = 0
         for at, (index, limit, misses, asserts) in enumerate(failing):
-            line = self.one(index, limit, None)
+            line = self.quick(index, limit) or self.one(index, limit, None)
             if line["status"] == "passed":
                 mended += 1
                 better += 1
@@ -113,13 +129,13 @@ def _nearer(line: Message, misses: Set[int], asserts: int) -> bool:
     return bool(misses) and now < misses and line["hits"] >= asserts and "error" not in line
 
 
-def enter_child() -> None:
+def enter_child(address_space: int) -> None:
     """What a forked trial does first."""
     os.setpgid(0, 0)
     die_with_parent()
     for number in (signal.SIGPROF, signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
-    child_limits()
+    child_limits(address_space)
     gc.enable()
 
 

@@ -18,6 +18,7 @@ CLONE_NEWNET = 0x40000000
 PR_SET_PDEATHSIG = 1
 SIOCSIFFLAGS = 0x8914
 IFF_UP_RUNNING = 0x41
+_LIBC = ctypes.CDLL(None)
 
 
 def arm(cpu_s: float) -> None:
@@ -25,14 +26,19 @@ def arm(cpu_s: float) -> None:
     signal.setitimer(signal.ITIMER_PROF, cpu_s)
 
 
-def child_limits() -> None:
-    """Limits of memory, file size and core dumps for a forked trial."""
+def own_size() -> int:
+    """Address space of this process in bytes; 0 where the system doesn't tell."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
-            size = int(file.read().split()[0]) * resource.getpagesize()
-        _lower(resource.RLIMIT_AS, size + MEMORY_ROOM)
+            return int(file.read().split()[0]) * resource.getpagesize()
     except OSError:
-        pass
+        return 0
+
+
+def child_limits(address_space: int) -> None:
+    """Limits of memory, file size and core dumps for a forked trial; `address_space` is what its parent has (0: no limit)."""
+    if address_space:
+        _lower(resource.RLIMIT_AS, address_space + MEMORY_ROOM)
     _lower(resource.RLIMIT_FSIZE, FILE_BYTES)
     _lower(resource.RLIMIT_CORE, 0)
 
@@ -50,10 +56,7 @@ def _lower(what: int, value: int) -> None:
 def die_with_parent() -> None:
     """Be ended by the kernel when the parent goes (Linux)."""
     if sys.platform == "linux":
-        try:
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        except (OSError, AttributeError):
-            pass
+        _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def cut_network() -> bool:
@@ -62,9 +65,8 @@ def cut_network() -> bool:
         return False
     uid, gid = os.getuid(), os.getgid()
     try:
-        libc = ctypes.CDLL(None, use_errno=True)
         flags = CLONE_NEWNET if uid == 0 else CLONE_NEWNET | CLONE_NEWUSER
-        if libc.unshare(flags) != 0:
+        if _LIBC.unshare(flags) != 0:
             return False
         if uid != 0:
             _write("/proc/self/setgroups", "deny")

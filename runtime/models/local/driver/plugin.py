@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Set
 import pytest
 from _pytest.reports import TestReport
 
+from .bare import bare_arguments
 from .soft import Recorder, soften
 from .swap import Live, exchange_module
 
@@ -34,6 +35,8 @@ class TrialPlugin:
         self.collect_errors: Dict[str, str] = {}
         self.outcome = Outcome()
         self.detailed = True
+        self.bare: Dict[int, Dict[str, Any]] = {}
+        """Arguments of the items that can be called without hooks, by number."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: Any) -> None:
@@ -126,6 +129,13 @@ class TrialPlugin:
                 continue
             if code is not None:
                 exchange_module(live, path, code, expected)
+
+    def look_for_bare(self) -> None:
+        """Find the items that can be called without hooks."""
+        for index, item in enumerate(self.items):
+            arguments = bare_arguments(item)
+            if arguments is not None:
+                self.bare[index] = arguments
 
     def test_files(self) -> Set[str]:
         """Files that tests were collected from."""

@@ -15,7 +15,7 @@ from typing import Any, Deque, Dict, List
 
 from .cold import Zygote
 from .job import Message, enter_child, read_lines, run_job
-from .limits import cut_network
+from .limits import cut_network, own_size
 from .plugin import TrialPlugin
 from .swap import ModuleText, NeedsImport, Swapper, live_functions
 from .wire import Wire
@@ -63,6 +63,8 @@ class Server:
         modules = _project_modules(root)
         self.live = live_functions(root)
         self.swapper = Swapper(modules, self.live)
+        plugin.look_for_bare()
+        self.size = own_size()
         self._preload(root)
         self.wire.send(self._hello(plugin, modules))
         gc.collect()
@@ -155,7 +157,7 @@ class Server:
     def _child(self, job: Message, plan: Any, fd: int) -> None:
         code = 1
         try:
-            enter_child()
+            enter_child(self.size)
             self.wire.close_in_child()
             for path, edits in self._real(job).items():
                 if path not in self.swapper.modules:

@@ -43,7 +43,7 @@ def atoms(site: Site) -> list[tuple[str, float]]:
                 continue
             if kinds & theirs & (NUMBERS | {"str"}) or not kinds or not theirs:
                 for sign in ("==", "!=", "<", ">", "<=", ">="):
-                    found.setdefault(f"{name} {sign} {other}", 0.14 if kinds & theirs else 0.05)
+                    found.setdefault(f"{name} {sign} {other}", 0.2 if kinds & theirs else 0.05)
             if theirs & {"list", "set", "dict", "str", "tuple"} and kinds:
                 found.setdefault(f"{name} in {other}", 0.14)
                 found.setdefault(f"{name} not in {other}", 0.16)
@@ -168,7 +168,7 @@ def _guarded(site: Site, step: str, tests: list[tuple[str, float]]) -> Iterator[
             for test, prior in tests:
                 new = f"{indent}if {test}:{source.newline}" + text.replace(indent, indent + step, 1)
                 if text.count(source.newline) == 1:
-                    yield site.make(Edit(source.path, *place, new), "put under a condition", prior * 0.5, node.lineno)
+                    yield site.make(Edit(source.path, *place, new), "put under a condition", prior * 0.7, node.lineno)
 
 
 def branches(site: Site) -> Iterator[Candidate]:

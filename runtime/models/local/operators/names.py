@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from runtime.models.local.candidate import Candidate
-from runtime.models.local.site import BUILTINS, Operator, Site
+from runtime.models.local.site import BUILTINS, NUMBERS, Operator, Site
 from runtime.models.local.source import Edit
 
 MAX_NAMES = 14
@@ -25,7 +25,8 @@ def variables(site: Site) -> Iterator[Candidate]:
             if other == node.id:
                 continue
             theirs = frozenset(word.partition("[")[0] for word in site.types.get(other, ()))
-            prior = 0.5 if kinds & theirs else 0.35 if not kinds or not theirs else 0.16
+            alike = kinds & theirs or (kinds & NUMBERS and theirs & NUMBERS)
+            prior = 0.5 if alike else 0.35 if not kinds or not theirs else 0.16
             yield site.swap(node, other, "variable", prior * (1 - at * 0.01), compound=False)
 
 

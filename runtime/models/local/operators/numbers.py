@@ -105,7 +105,8 @@ def constants(site: Site) -> Iterator[Candidate]:
                 yield site.swap(node, text, "constant", prior, compound=False)
         elif type(value) is int:
             for other, prior in _other_ints(value, seen, site.harvest.ints):
-                yield site.swap(node, str(other), "number", prior, compound=other < 0)
+                weight = prior * (0.65 if _compared_exactly(site, node) else 1.0)
+                yield site.swap(node, str(other), "number", weight, compound=other < 0)
             yield site.swap(node, f"{value}.0", "number", 0.05, compound=False)
             if value in (0, 1):
                 yield from _infinities(site, node)
@@ -113,6 +114,12 @@ def constants(site: Site) -> Iterator[Candidate]:
             for text, prior in ((repr(value / 10), 0.2), (repr(value * 10), 0.2), (repr(-value), 0.3), ("0.0", 0.2),
                                 ("1.0", 0.2), (repr(1 - value), 0.1), (repr(value * 2), 0.15), (repr(value / 2), 0.15)):  # fmt: skip
                 yield site.swap(node, text, "number", prior)
+
+
+def _compared_exactly(site: Site, node: ast.expr) -> bool:
+    """Whether the number is one that something has to equal: then another one only fits the cases at hand."""
+    parent = site.source.parents.get(node)
+    return isinstance(parent, ast.Compare) and any(isinstance(op, ast.Eq | ast.NotEq) for op in parent.ops)
 
 
 def _other_ints(value: int, seen: list[int], harvested: tuple[int, ...]) -> list[tuple[int, float]]:

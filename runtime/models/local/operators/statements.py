@@ -226,6 +226,25 @@ def insertions(site: Site) -> Iterator[Candidate]:
                     yield from insertion(site, block, at, f"{name} += {value}", "update added", 0.05)
 
 
+_CHANGES: tuple[tuple[str, str, float], ...] = (
+    ("list", "{0}.sort()", 0.2), ("list", "{0} = sorted({0})", 0.2), ("list", "{0} = {0}[::-1]", 0.12), ("list", "{0} = {0}[:]", 0.15),
+    ("list", "{0} = sorted({0}, reverse=True)", 0.12), ("list", "{0} = list(set({0}))", 0.1), ("list", "{0} = [x for x in {0} if x]", 0.05),
+    ("str", "{0} = {0}.lower()", 0.25), ("str", "{0} = {0}.strip()", 0.25), ("str", '{0} = {0}.replace(" ", "")', 0.12),
+    ("str", "{0} = {0}.upper()", 0.08), ("int", "{0} = abs({0})", 0.25), ("float", "{0} = abs({0})", 0.2), ("dict", "{0} = dict({0})", 0.15),
+    ("float", "{0} = round({0}, 2)", 0.08), ("tuple", "{0} = list({0})", 0.15), ("set", "{0} = set({0})", 0.12),
+)  # fmt: skip
+
+
+def prepared(site: Site) -> Iterator[Candidate]:
+    """A variable normalised, sorted, copied or reversed before it is used on."""
+    for block, at in _gaps(site):
+        for name in site.names[:8]:
+            kinds = {word.partition("[")[0] for word in site.types.get(name, ())}
+            for kind, form, prior in _CHANGES:
+                if kind in kinds:
+                    yield from insertion(site, block, at, form.format(name), "value prepared", prior)
+
+
 def operators() -> tuple[Operator, ...]:
     """What this module offers, in the order of use."""
-    return (deletions, moves, copies, insertions)
+    return (deletions, moves, copies, insertions, prepared)
