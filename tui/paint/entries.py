@@ -44,10 +44,12 @@ class Entry:
     open_line: bool = False
     """Whether the body's last line may still grow."""
     _cache: tuple[int, bool, list[Line]] | None = None
+    _stable: tuple[int, bool, int, list[Line]] | None = None
+    """Width, wrapping, and the layout of the first so many lines of a body that only grows: they aren't laid out again."""
 
     def changed(self) -> None:
         """Forget the layout."""
-        self._cache = None
+        self._cache = self._stable = None
 
     def append(self, text: str) -> None:
         """Let the body grow by a piece of text, which may begin in the middle of a line."""
@@ -60,7 +62,8 @@ class Entry:
             surplus = len(self.body) - LINES_KEPT
             del self.body[:surplus]
             self.dropped += surplus
-        self.changed()
+            self._stable = None
+        self._cache = None
 
     def replace_body(self, text: str, roles: list[str] | None = None) -> None:
         """Put in a whole body."""
@@ -128,15 +131,32 @@ class Entry:
         room = max(1, width - cells(lead[0][0])) if lead else max(1, width)
         lines: list[Line] = []
         first, last = self._shown()
+        if self.preview is None and not self.dropped:
+            return self._grown(lead, role, room, width, wrapped)
         hidden = len(self.body) - (last - first) if self.foldable and self.folded else 0
         if self.dropped or (hidden and first):
             count = self.dropped + first
             lines.append([*lead, (f"… {words.plural(count, 'earlier line')}", "faint")])
         for index in range(first, last):
-            text = plain(self.body[index]).replace("\t", TAB)
-            of = self.roles[index] if self.roles else role
-            pieces = [cut(text, room)] if self.cuts else wrap(text, room) if wrapped else [text]
-            lines.extend([*lead, (piece, of)] for piece in pieces)
+            lines.extend(self._line(index, lead, role, room, wrapped))
         if hidden and not first and self.preview:
             lines.append([*lead, (cut(f"… {words.plural(hidden, 'more line')}", room), "faint")])
         return lines
+
+    def _grown(self, lead: list[Span], role: str, room: int, width: int, wrapped: bool) -> list[Line]:
+        """The whole body; all but its last line, which may still grow, is kept from the layout before."""
+        done, lines = 0, []
+        if self._stable is not None and self._stable[:2] == (width, wrapped):
+            done, lines = self._stable[2], self._stable[3]
+        whole = max(done, len(self.body) - 1)
+        for index in range(done, whole):
+            lines.extend(self._line(index, lead, role, room, wrapped))
+        self._stable = (width, wrapped, whole, lines)
+        last = self._line(whole, lead, role, room, wrapped) if whole < len(self.body) else []
+        return [*lines, *last]
+
+    def _line(self, index: int, lead: list[Span], role: str, room: int, wrapped: bool) -> list[Line]:
+        text = plain(self.body[index]).replace("\t", TAB)
+        of = self.roles[index] if self.roles else role
+        pieces = [cut(text, room)] if self.cuts else wrap(text, room) if wrapped else [text]
+        return [[*lead, (piece, of)] for piece in pieces]

@@ -89,7 +89,7 @@ def strip(view: RunView, now_ms: int, width: int) -> Line:
     for one in gauges(view, now_ms):
         text = one.text.replace(" of ", "/").replace(" min", "m")
         role = gauge_role(one.part) if one.name != "attempts" else "text"
-        spans += [(f"{one.name} ", "muted"), (text, "text" if role == "accent" else role), ("   ", "")]
+        spans += [(f"{one.name} ", "muted"), (text, "text" if role == "accent" else role), ("  ", "")]
     spans += [("cache ", "muted"), (words.share(view.usage.cache_share if view.rounds else None), "text")]
     return cut_line(spans, width)
 
@@ -99,6 +99,8 @@ def cache_lines(view: RunView, now: datetime, width: int) -> list[Line]:
     if not view.rounds:
         return [[("no call yet", "muted")]]
     use = view.usage
+    if use.prompt == 0 and not use.output:
+        return [[("no tokens used", "muted")]]
     lines: list[Line] = []
     if use.cache_read is None:
         lines.append([("the server doesn't report cache reads", "warn")])

@@ -53,6 +53,8 @@ def usage_spans(e: RoundFinished) -> list[Span]:
     known = use.prompt is not None
     if not known and use.output is None:
         return [("usage not reported", "warn"), (f"  {words.duration(e.latency_ms):>6}", "muted")]
+    if use.prompt == 0 and not use.output:
+        return [("no tokens", "muted"), (f"  {words.duration(e.latency_ms):>6}", "muted")]
     spans: list[Span] = []
     for name, count, role in (
         ("read", use.cache_read, "read"),

@@ -26,20 +26,21 @@ def palette_of(app: App[object]) -> Palette:
     return cast(Palette, getattr(app, "palette", PLAIN))
 
 
-def ground_of(widget: Widget) -> Style:
-    """The background that a line drawn by a widget needs."""
-    return Style(bgcolor=widget.background_colors[1].rich_color)
-
-
 def to_strip(line: Line, palette: Palette, over: Style) -> Strip:
     """A painted line as Textual wants it. What isn't safe text yet is made so here, whatever painted it."""
     return Strip([Segment(clean(text), palette[role] + over) for text, role in line])
+
+
+def ground_of(widget: Widget) -> Style:
+    """A widget's background. Asking for it walks up the tree: too dear for every line, so widgets do it once per repaint."""
+    return Style(bgcolor=widget.background_colors[1].rich_color)
 
 
 class Canvas(Widget):
     """Draws what `paint` returns. Call `redraw` when its value changed."""
 
     ALLOW_SELECT = False
+    _ground = Style.null()
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -72,6 +73,11 @@ class Canvas(Widget):
         """Paint for the new size."""
         self.redraw()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Look the background up once, then draw."""
+        self._ground = ground_of(self)
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """One line, cut or filled to the widget's width."""
         width, height = self.size
@@ -80,5 +86,4 @@ class Canvas(Widget):
             self._painted_for = (width, height)
         palette = palette_of(self.app)
         line = self._lines[y] if y < len(self._lines) else ()
-        ground = ground_of(self)
-        return to_strip(line, palette, ground).adjust_cell_length(width, palette[""] + ground)
+        return to_strip(line, palette, self._ground).adjust_cell_length(width, palette[""] + self._ground)

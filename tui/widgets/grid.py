@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
+from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
@@ -79,6 +80,8 @@ class Grid(ScrollView, Generic[Row], can_focus=True):
         Binding("end,G", "edge(1)", "Last", show=False),
         Binding("enter", "choose", "Open", show=False),
     ]
+
+    _ground = Style.null()
 
     class Chosen(Message):
         """A row was opened by key or by mouse."""
@@ -214,11 +217,16 @@ class Grid(ScrollView, Generic[Row], can_focus=True):
         self._layout = (0, [])
         self.refresh()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Look the background up once, then draw."""
+        self._ground = ground_of(self)
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """The heads, then the rows."""
         width = self.size.width
         palette = palette_of(self.app)
-        over = ground_of(self)
+        over = self._ground
         line: list[Span] = [(" ", "")]
         index = y - 1 + self.scroll_offset.y
         if y == 0:

@@ -38,7 +38,7 @@ class PaintedSheet(Sheet):
     def repaint(self) -> None:
         """The value changed."""
         if self.size.width:
-            self.show(self._painter(max(1, self.size.width - 1), self.size.height))
+            self.show(self._painter(max(1, self.scrollable_content_region.width - 1), self.size.height))
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out for the new size."""

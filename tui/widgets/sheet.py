@@ -8,7 +8,7 @@ from typing import ClassVar
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
@@ -26,6 +26,8 @@ class Sheet(ScrollView, can_focus=True):
         Binding("n", "next_match(1)", "Next match", show=False),
         Binding("N", "next_match(-1)", "Previous match", show=False),
     ]
+
+    _ground = Style.null()
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -87,6 +89,11 @@ class Sheet(ScrollView, can_focus=True):
         """A line as plain text."""
         return "".join(text for text, _ in self.line(y))
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Look the background up once, then draw."""
+        self._ground = ground_of(self)
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """The line at a place of the viewport."""
         scroll_x, scroll_y = self.scroll_offset
@@ -94,8 +101,8 @@ class Sheet(ScrollView, can_focus=True):
         palette = palette_of(self.app)
         at = y + scroll_y
         if at >= self.count:
-            return Strip.blank(width, palette[""] + ground_of(self))
-        over = palette.cursor if at == self._match else ground_of(self)
+            return Strip.blank(width, palette[""] + self._ground)
+        over = palette.cursor if at == self._match else self._ground
         strip = to_strip(self._marked(self.line(at)), palette, over)
         selection = self.text_selection
         if selection is not None:

@@ -92,7 +92,7 @@ class StreamView(Sheet):
 
     @property
     def _room(self) -> int:
-        return max(1, self.size.width)
+        return max(1, self.scrollable_content_region.width)
 
     def _layout_changed(self) -> None:
         width = self._room
@@ -106,15 +106,17 @@ class StreamView(Sheet):
             self._ask_older()
         self.refresh()
 
-    def _pin(self) -> None:
+    def _pin(self, again: bool = True) -> None:
         """Stay at the end while following, whatever made the end or the viewport move."""
-        if not self.following:
+        if not self.following or not self.size:
             return
         self._pinning = True
         self.scroll_to(y=max(0, self.count - self.size.height), animate=False, immediate=True)
         self._pinning = False
-        if self.scroll_offset.y < self.count - self.size.height:
-            self.call_after_refresh(self._pin)
+        if again and self.scroll_offset.y < self.count - self.size.height:
+            self.call_after_refresh(
+                self._pin, False
+            )  # the scroll range follows with the next layout; once, never in a circle
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out for the new width; the entry at the top stays there."""
