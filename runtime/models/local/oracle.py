@@ -9,7 +9,8 @@ from typing import Any
 from runtime.models.local.trials import Driver, Hello, JobResult
 
 FIRST_LIMIT_S = 1.0
-LATER_LIMIT_S = 0.4
+LATER_LIMIT_S = 0.15
+TRACED_TIMEOUTS = 6
 LONG_LIMIT_S = 30.0
 MAX_TIMEOUTS = 6
 MIN_LIMIT_S = 0.04
@@ -99,7 +100,7 @@ async def _run_all(driver: Driver, oracle: Oracle, indices: Sequence[int]) -> di
     todo = list(indices)
     timeouts = 0
     while todo:
-        limit = FIRST_LIMIT_S if timeouts < 2 else LATER_LIMIT_S
+        limit = FIRST_LIMIT_S if timeouts < 1 else LATER_LIMIT_S
         # A job of its own for each stretch: the driver gives every line its own time.
         result = await driver.run({"items": [[index, limit] for index in todo], "limit": limit})
         found.update(result.items)
@@ -130,8 +131,11 @@ async def _trace(driver: Driver, oracle: Oracle) -> None:
     near = sorted(oracle.passing, key=lambda t: (t.id.partition("::")[0] not in files, t.cpu))
     chosen = [t for t in near if t.cpu < 0.3][:TRACED_PASSING]
     asked = []
+    endless = [t for t in spread(oracle.failing, TRACED_FAILING) if t.status == "timeout"]
     for test in spread(oracle.failing, TRACED_FAILING):
-        limit = min(10.0, max(1.0, TRACE_FACTOR * test.cpu))
+        if test in endless[TRACED_TIMEOUTS:]:
+            continue
+        limit = 0.3 if test in endless else min(10.0, max(1.0, TRACE_FACTOR * test.cpu))
         asked.append(await driver.ask({"items": [[test.index, limit]], "trace": True, "limit": limit}))
     if chosen:
         half = (len(chosen) + 1) // 2

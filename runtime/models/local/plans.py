@@ -14,7 +14,8 @@ PASSING_CPU_S = 3.0
 MAX_FAILING = 60
 
 
-def _reaches(test: TestFacts, place: Place) -> bool:
+def reaches(test: TestFacts, place: Place) -> bool:
+    """Whether a test executes a line of the place, as far as it was traced."""
     if test.lines is None:
         return False
     path = place.site.source.path
@@ -23,12 +24,12 @@ def _reaches(test: TestFacts, place: Place) -> bool:
 
 def make_plan(number: int, oracle: Oracle, place: Place, broken: list[str], slack: float = 1.0) -> dict[str, Any]:
     """The plan for candidates of one site; `slack` stretches the time limits."""
-    ordered = sorted(oracle.failing, key=lambda t: (not _reaches(t, place), t.status == "timeout"))
-    reached = [t for t in ordered if _reaches(t, place)] or ordered
+    ordered = sorted(oracle.failing, key=lambda t: (not reaches(t, place), t.status == "timeout"))
+    reached = [t for t in ordered if reaches(t, place)] or ordered
     first = spread([t for t in reached if t.status != "timeout"] or reached, MAX_FAILING)
     known = {t.index for t in first}
     failing = [*first, *(t for t in ordered if t.index not in known)]
-    passing = sorted(oracle.passing, key=lambda t: (not _reaches(t, place), t.lines is not None, t.cpu))
+    passing = sorted(oracle.passing, key=lambda t: (not reaches(t, place), t.lines is not None, t.cpu))
     chosen: list[TestFacts] = []
     spent = 0.0
     for test in passing:

@@ -6,11 +6,12 @@ import heapq
 import itertools
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from runtime.models.local.candidate import Candidate, overlap
 from runtime.models.local.oracle import Oracle
-from runtime.models.local.plans import make_plan
+from runtime.models.local.plans import make_plan, reaches
 from runtime.models.local.space import Scored, Space
 from runtime.models.local.trials import Driver
 from runtime.models.local.verdict import Verdict, judge
@@ -18,6 +19,10 @@ from runtime.models.local.verdict import Verdict, judge
 MAX_SEEDS = 12
 PAIRS_PER_SEED = 500
 SLACK = 8.0
+FIRST_SINGLES, FIRST_LATE, MORE_LATE, LAST_LATE = 400, 16, 40, 200
+LATE_PLAN = 1001
+LOOKAHEAD = 120
+"""Candidates still tried for a complete fix once one of several bugs is mended."""
 BLIND = 200
 BLIND_PAIRS = 6000
 GRACE_S = 20.0
@@ -34,8 +39,9 @@ class Tally:
     best_verdict: Verdict | None = None
     timed_out: list[Scored] = field(default_factory=list)
     partials: list[tuple[Scored, Verdict]] = field(default_factory=list)
-    settled: bool = False
-    """Whether a partial success is all that its place can give: the other failures are elsewhere."""
+    settled: tuple[Scored, Verdict] | None = None
+    """The first candidate that satisfies every failing test that reaches its function, where others fail elsewhere."""
+    settled_at: int = 0
     best_clean: tuple[int, int] | None = None
     improved_at: float = 0.0
 
@@ -74,20 +80,32 @@ class Search:
         """Tell the driver which tests each site's candidates face."""
         for number, place in enumerate(self.space.places):
             await self.driver.tell(make_plan(number + 1, self.oracle, place, self.broken))
-            slow = make_plan(number + 1001, self.oracle, place, self.broken, SLACK)
+            slow = make_plan(number + LATE_PLAN, self.oracle, place, self.broken, SLACK)
             await self.driver.tell(slow)
 
     async def complete(self) -> AsyncGenerator[Found, None]:
         """Candidates that satisfy all failing tests and break none."""
-        async for found in self._try(self._singles(), 1):
-            yield found
-        async for found in self._try(self._pairs(), 1):
-            yield found
-        async for found in self._try(self._blind_pairs(), 1):
-            yield found
-        late = self.tally.timed_out[:200]
-        async for found in self._try(iter(late), 1001):
-            yield found
+        singles = self._singles()
+        phases = (
+            (itertools.islice(singles, FIRST_SINGLES), 1),
+            (self._late(FIRST_LATE), LATE_PLAN),
+            (singles, 1),
+            (self._late(MORE_LATE), LATE_PLAN),
+            (self._pairs(), 1),
+            (self._blind_pairs(), 1),
+            (self._late(LAST_LATE), LATE_PLAN),
+        )
+        for candidates, plan in phases:
+            async with aclosing(self._try(candidates, plan)) as found:
+                async for one in found:
+                    yield one
+
+    def _late(self, count: int) -> Iterator[Scored]:
+        """Candidates that ran into their time limit, best first, to be tried once more with a longer one."""
+        waiting = sorted(self.tally.timed_out, key=lambda s: -s.score)[:count]
+        taken = {id(scored) for scored in waiting}
+        self.tally.timed_out = [s for s in self.tally.timed_out if id(s) not in taken]
+        yield from waiting
 
     def _singles(self) -> Iterator[Scored]:
         for scored in self.space.ranked:
@@ -136,7 +154,8 @@ class Search:
         tally = self.tally
         tally.seconds = time.monotonic() - self._began
         late = tally.best_clean is not None and tally.seconds - tally.improved_at >= GRACE_S
-        return tally.settled or late or tally.tried >= self.limits.candidates or tally.seconds >= self.limits.seconds
+        settled = tally.settled is not None and tally.tried >= tally.settled_at + LOOKAHEAD
+        return settled or late or tally.tried >= self.limits.candidates or tally.seconds >= self.limits.seconds
 
     async def _try(self, candidates: Iterator[Scored], plan: int) -> AsyncGenerator[Found, None]:
         """Run candidates; note partial successes."""
@@ -155,18 +174,20 @@ class Search:
             verdict = judge(self.oracle, result, len(self.broken))
             if verdict.complete:
                 yield Found(scored, verdict)
-            self._note(scored, verdict)
+            self._note(scored, verdict, plan)
             self.progress(self.tally)
             if self.over:
                 await self.driver.cancel()
                 return
 
-    def _note(self, scored: Scored, verdict: Verdict) -> None:
+    def _note(self, scored: Scored, verdict: Verdict, plan: int) -> None:
         tally = self.tally
-        if verdict.timed_out and not verdict.broken:
+        if verdict.timed_out and not verdict.broken and plan == 1:
             tally.timed_out.append(scored)
         if verdict.mended or verdict.nearer:
             tally.partials.append((scored, verdict))
+            if tally.settled is None and not verdict.timed_out and self._settles(scored, verdict):
+                tally.settled, tally.settled_at = (scored, verdict), tally.tried
             self._note_clean(scored, verdict)
             if tally.best_verdict is None or verdict.value > tally.best_verdict.value:
                 tally.best, tally.best_verdict = scored, verdict
@@ -178,9 +199,14 @@ class Search:
             return
         if tally.best_clean is None or verdict.value > tally.best_clean:
             tally.best_clean, tally.improved_at = verdict.value, time.monotonic() - self._began
-        place = (scored.candidate.edits[0].path, scored.candidate.line)
-        left = [test for test in self.oracle.failing if test.index not in verdict.mended]
-        tally.settled = all(test.lines is not None and place not in test.lines for test in left)
+
+    def _settles(self, scored: Scored, verdict: Verdict) -> bool:
+        """Whether what still fails never reaches the changed function: then another bug is to blame for it."""
+        if not verdict.clean or scored.candidate.removes:
+            return False
+        left = [t for t in self.oracle.failing if t.index not in verdict.mended]
+        place = self.space.places[scored.site]
+        return bool(left) and all(t.lines is not None and not reaches(t, place) for t in left)
 
 
 def _joined(first: Scored, second: Scored) -> Scored | None:

@@ -183,6 +183,8 @@ class RepairSession:
 
     def _partial(self) -> Found | None:
         """The best candidate that mends some failing tests and breaks none."""
+        if self.tally.settled is not None:
+            return Found(*self.tally.settled)
         clean = [(s, v) for s, v in self.tally.partials if v.clean and not v.timed_out]
         if not clean:
             return None

@@ -83,6 +83,23 @@ def replaced(site: Site) -> Iterator[Candidate]:
             yield site.swap(node, text, "expression", prior)
 
 
+def parts(site: Site) -> Iterator[Candidate]:
+    """An expression replaced by one that stands deeper inside it."""
+    for node in site.loads:
+        if not isinstance(node, ast.BinOp | ast.Call | ast.BoolOp | ast.IfExp | ast.Subscript):
+            continue
+        parent = site.source.parents.get(node)
+        if isinstance(parent, ast.Expr):
+            continue
+        children = [c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]
+        for depth in (2, 3):
+            children = [g for c in children for g in ast.iter_child_nodes(c) if isinstance(g, ast.expr)]
+            for inner in children:
+                if isinstance(inner, ast.BinOp | ast.Call | ast.Name | ast.Subscript | ast.Attribute):
+                    text = site.source.text_of(inner)
+                    yield site.swap(node, text, "part kept", 0.16 if depth == 2 else 0.08, removes=True)
+
+
 def both_sides(site: Site) -> Iterator[Candidate]:
     """The same call put around both sides of a comparison, or around both arguments of a call."""
     source = site.source
@@ -158,4 +175,4 @@ def ordered(site: Site) -> Iterator[Candidate]:
 
 def operators() -> tuple[Operator, ...]:
     """What this module offers, in the order of use."""
-    return (replaced, both_sides, combined, ordered)
+    return (replaced, parts, both_sides, combined, ordered)

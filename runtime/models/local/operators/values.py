@@ -9,6 +9,8 @@ from runtime.models.local.candidate import Candidate
 from runtime.models.local.site import BUILTINS, Operator, Site
 from runtime.models.local.source import FUNCTIONS, Edit
 
+_BRACKETS = "()[]{}<>"
+
 
 def strings(site: Site) -> Iterator[Candidate]:
     """Another string: other case, other separator, one from the failing tests or from the function."""
@@ -44,6 +46,16 @@ def strings(site: Site) -> Iterator[Candidate]:
             others.setdefault(text, 0.3)
         for rank, text in enumerate(site.harvest.strings[:14]):
             others.setdefault(text, max(0.05, 0.25 - 0.015 * rank))
+        if len(value) == 1:
+            # A character stands beside its like: the other brackets, and what the tests' texts consist of.
+            near = (
+                [*_BRACKETS, *"".join(site.harvest.strings[:8])]
+                if value in _BRACKETS
+                else list("".join(site.harvest.strings[:8]))
+            )
+            for rank, text in enumerate(dict.fromkeys(near)):
+                if rank < 14:
+                    others.setdefault(text, 0.28 - 0.012 * rank)
         others.pop(value, None)
         quote = site.source.text_of(node)[:1]
         for text, prior in others.items():
