@@ -2,7 +2,7 @@
 
     python tests/benchmarks/local_bugsets.py --set humanevalfix --limit 20
 
-Reads `tasks_<set>_python.jsonl.gz` from --data, LOOPTOP_DATA or ../shared/data. A claimed pass is checked again by running the
+Reads `tasks_<set>_python.jsonl.gz` from the folder that --data or LOOPTOP_DATA names. A claimed pass is checked again by running the
 row's whole tests on the changed file in a fresh process. Prints a line per row, then shares, and candidates a second beside a
 plain pytest start.
 """
@@ -161,9 +161,7 @@ def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--set", choices=("humanevalfix", "quixbugs"), default="humanevalfix")
-    parser.add_argument(
-        "--data", type=Path, default=Path(os.environ.get("LOOPTOP_DATA", ROOT.parent / "shared" / "data"))
-    )
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("LOOPTOP_DATA", "data")))
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--limit", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=1)
