@@ -1,6 +1,7 @@
 """How many real bugs the embedded model fixes: each row of a bug set as a small repository, through the command line.
 
     python tests/benchmarks/local_bugsets.py --set humanevalfix --limit 20
+    python tests/benchmarks/local_bugsets.py --set quixbugs --engine
 
 Reads `tasks_<set>_python.jsonl.gz` from the folder that --data or LOOPTOP_DATA names. A claimed pass is checked again by running the
 row's whole tests on the changed file in a fresh process. Prints a line per row, then shares, and candidates a second beside a
@@ -10,6 +11,7 @@ plain pytest start.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gzip
 import json
 import os
@@ -24,7 +26,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from runtime.models.local.explain import change_words
+
+ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 60.0
 
 
@@ -63,30 +69,35 @@ def humanevalfix(row: dict[str, Any]) -> Row:
     )
 
 
-def quixbugs(row: dict[str, Any]) -> Row | None:
-    """The program and its cases; None for a helper module or a row without cases."""
-    cases = row.get("json_tests")
-    if not cases or not row.get("buggy"):
+def quixbugs(row: dict[str, Any], helpers: dict[str, str]) -> Row | None:
+    """The program with its own pytest file and cases, in the layout of its origin; None for a helper module."""
+    if not row.get("buggy"):
         return None
-    name = row.get("name") or row["task_id"].rpartition("/")[2]
-    body = (
-        f"import json\nimport types\n\nimport pytest\n\nfrom {name} import {name}\n\nCASES = json.loads({json.dumps(cases)!r})\n\n\n"
-        "@pytest.mark.parametrize('case', CASES, ids=range(len(CASES)))\ndef test_case(case):\n    given, expected = case\n"
-        f"    got = {name}(*(given if isinstance(given, list) else [given]))\n"
-        "    if isinstance(got, types.GeneratorType):\n        got = list(got)\n"
-        "    assert json.loads(json.dumps(got)) == expected or got == expected\n"
-    )
-    return Row(name, {f"{name}.py": row["buggy"], f"test_{name}.py": body})
+    name = row["name"]
+    cases = "".join(json.dumps(case) + "\n" for case in row.get("json_tests") or [])
+    files = {
+        f"python_programs/{name}.py": row["buggy"],
+        "python_programs/__init__.py": "",
+        f"tests/test_{name}.py": row["pytest"],
+        "tests/conftest.py": "import sys\nfrom pathlib import Path\n\nimport pytest\n\npytest.use_correct = False\n"
+        "sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]\n",
+        "tests/node.py": helpers["_node_helper"],
+        "tests/load_testdata.py": helpers["_load_testdata_helper"],
+        f"json_testcases/{name}.json": cases,
+    }
+    return Row(name, files)
 
 
 def load(folder: Path, which: str) -> list[Row]:
     """The rows of a set."""
     path = folder / f"tasks_{which}_python.jsonl.gz"
     if not path.exists():
-        sys.exit(f"there is no {path}: give the data's folder with --data or LOOPTOP_DATA")
+        print(f"there is no {path}: give the data's folder with --data or LOOPTOP_DATA; nothing is measured")
+        sys.exit(0)
     with gzip.open(path, "rt") as lines:
         raw = [json.loads(line) for line in lines]
-    made = [humanevalfix(row) if which == "humanevalfix" else quixbugs(row) for row in raw]
+    helpers = {row["name"]: row["fixed"] for row in raw if "name" in row and not row.get("buggy")}
+    made = [humanevalfix(row) if which == "humanevalfix" else quixbugs(row, helpers) for row in raw]
     return [row for row in made if row is not None]
 
 
@@ -94,6 +105,7 @@ def repository(row: Row, folder: Path) -> Path:
     """Write a row as a repository with one commit."""
     folder.mkdir(parents=True)
     for name, text in row.files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     identity = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"]
     for args in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-q", "-m", row.name]):
@@ -133,10 +145,7 @@ def run_row(row: Row, place: Path, number: int) -> Outcome:
     last = json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else {}
     checked = None
     if last.get("reason") == "passed":
-        again = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q"], cwd=repo, capture_output=True, timeout=120, check=False
-        )
-        checked = again.returncode == 0
+        checked = fresh_check(repo)
     words = f"{last.get('summary', '')} {last.get('detail', '')}"
     tried = re.search(r"([\d,]+) candidates? tried in ([\d.]+) s", words)
     rate = None
@@ -144,6 +153,40 @@ def run_row(row: Row, place: Path, number: int) -> Outcome:
         rate = int(tried.group(1).replace(",", "")) / float(tried.group(2))
     detail = str(last.get("detail") or done.stderr.strip().rpartition("\n")[2])
     return Outcome(row.name, str(last.get("reason")), done.returncode, seconds, checked, detail[:120], rate)
+
+
+def engine_row(row: Row, place: Path, number: int) -> Outcome:
+    """The engine alone on one row, one complete patch or none; what it claims is checked by the row's tests in a fresh process."""
+    from runtime.events.values import VerifySpec
+    from runtime.models.local.session import Job, Patch, RepairSession
+    from runtime.models.local.source import apply_edits
+    from runtime.process.env import scrubbed_env
+
+    repo = repository(row, place / f"row{number}")
+    scratch = place / f"scratch{number}"
+    scratch.mkdir()
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    env = scrubbed_env({**os.environ, "PATH": path}, "bench")
+    job = Job(repo, (VerifySpec(command="python -m pytest -q", timeout_s=LIMIT_S),), scratch, env)
+    began = time.monotonic()
+    outcome = asyncio.run(RepairSession(job).next_patch())
+    seconds = time.monotonic() - began
+    rate = outcome.tried / outcome.seconds if outcome.seconds > 0.2 else None
+    if not isinstance(outcome, Patch):
+        return Outcome(row.name, "gave_up", 1, seconds, None, f"{outcome.tried} tried: {outcome.why}"[:120], rate)
+    words = f"{outcome.tried} tried: {change_words(outcome.candidate, outcome.sources)} [{outcome.candidate.operator}]"
+    if not outcome.whole:
+        return Outcome(row.name, "partial", 1, seconds, None, words[:160], rate)
+    for file in {edit.path for edit in outcome.candidate.edits}:
+        edits = tuple(edit for edit in outcome.candidate.edits if edit.path == file)
+        (repo / file).write_text(apply_edits(outcome.sources[file].text, edits))
+    return Outcome(row.name, "passed", 0, seconds, fresh_check(repo), words[:160], rate)
+
+
+def fresh_check(repo: Path) -> bool:
+    """Whether the row's whole tests pass in a fresh process."""
+    command = [sys.executable, "-m", "pytest", "-q"]
+    return subprocess.run(command, cwd=repo, capture_output=True, timeout=120, check=False).returncode == 0
 
 
 def pytest_start(place: Path, row: Row) -> float:
@@ -165,12 +208,16 @@ def main() -> None:
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--limit", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only", nargs="*", default=[], help="names of rows")
+    parser.add_argument("--engine", action="store_true", help="the engine alone, without the loop around it")
     asked = parser.parse_args()
     rows = load(asked.data, asked.set)[asked.start : asked.start + asked.limit]
+    rows = [row for row in rows if not asked.only or row.name in asked.only]
+    run = engine_row if asked.engine else run_row
     with tempfile.TemporaryDirectory(prefix="looptop-bugs-") as folder, ThreadPoolExecutor(asked.jobs) as pool:
         place = Path(folder)
         results = []
-        for outcome in pool.map(lambda item: run_row(item[1], place, item[0]), enumerate(rows)):
+        for outcome in pool.map(lambda item: run(item[1], place, item[0]), enumerate(rows)):
             results.append(outcome)
             fits = "" if outcome.seconds <= LIMIT_S else "  over the limit"
             false = "  FALSE PASS" if outcome.checked is False else ""
@@ -178,7 +225,8 @@ def main() -> None:
                 f"{outcome.name:<16} {outcome.reason:<12} {outcome.seconds:6.1f} s{fits}{false}  {outcome.detail}",
                 flush=True,
             )
-        plain = pytest_start(place, rows[0])
+        quickest = min(range(len(rows)), key=lambda at: results[at].seconds)
+        plain = pytest_start(place, rows[quickest])
     passed = [o for o in results if o.checked and o.seconds <= LIMIT_S]
     rates = [o.rate for o in results if o.rate]
     print(f"\npassed within {LIMIT_S:.0f} s: {len(passed)} of {len(results)} ({len(passed) / len(results):.0%})")

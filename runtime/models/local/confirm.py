@@ -13,6 +13,8 @@ from runtime.models.local.scratch import copy_workspace
 from runtime.models.local.source import SourceFile, apply_edits
 from runtime.process.run import Ending, ProcessSpec, run_process, shell_argv
 
+TIMEOUT_S = 120.0
+
 
 @dataclass
 class Confirmer:
@@ -25,10 +27,12 @@ class Confirmer:
     steps: Sequence[VerifySpec]
     sources: Mapping[str, SourceFile]
     _tree: Path | None = None
+    _timeout_s: float = TIMEOUT_S
     _tolerated: set[str] = field(default_factory=set)
 
-    async def holds(self, candidate: Candidate) -> bool:
+    async def holds(self, candidate: Candidate, timeout_s: float = TIMEOUT_S) -> bool:
         """Whether every step passes with the candidate, but for steps that fail just as well without any test failing."""
+        self._timeout_s = timeout_s
         tree = await self._copy()
         written = self._write(tree, candidate)
         try:
@@ -72,7 +76,7 @@ class Confirmer:
 
     async def _passes(self, step: VerifySpec, tree: Path) -> bool:
         env = {**self.env, "PYTHONDONTWRITEBYTECODE": "1"}
-        timeout = min(step.timeout_s, 120.0)
+        timeout = min(step.timeout_s, self._timeout_s)
         spec = ProcessSpec(shell_argv(step.command), tree, env, timeout, self.run_id)
         result = await run_process(spec)
         return result.ending is Ending.EXITED and result.exit_code == 0

@@ -11,7 +11,8 @@ from runtime.models.local.trials import Driver, Hello, JobResult
 FIRST_LIMIT_S = 1.0
 LATER_LIMIT_S = 0.15
 TRACED_TIMEOUTS = 6
-LONG_LIMIT_S = 30.0
+LONG_LIMIT_S = 15.0
+MAX_SLOW = 3
 MAX_TIMEOUTS = 6
 MIN_LIMIT_S = 0.04
 """Least processor time of a test in a trial; candidates that ran into it get a second chance in the end."""
@@ -58,7 +59,7 @@ class Oracle:
         known = [t.cpu for t in self.passing] or [0.002]
         usual = sorted(known)[len(known) // 2]
         own = test.cpu if test.status == "passed" or test.cpu else usual
-        return round(min(60.0, max(MIN_LIMIT_S, 15 * own, 6 * usual)), 3)
+        return round(min(60.0, max(MIN_LIMIT_S, min(15 * own, 3 * own + 0.4), min(6 * usual, 1.0))), 3)
 
 
 async def learn(driver: Driver, hello: Hello, known_failing: frozenset[str] = frozenset()) -> Oracle:
@@ -79,7 +80,7 @@ async def _slow_ones(driver: Driver, oracle: Oracle, known_failing: frozenset[st
     if not known_failing:
         return
     slow = [t.index for t in oracle.tests if t.status == "timeout" and t.id not in known_failing]
-    for index in slow:
+    for index in slow[:MAX_SLOW]:
         result = await driver.run({"items": [[index, LONG_LIMIT_S]], "limit": LONG_LIMIT_S})
         line = result.items.get(index)
         if line is not None:

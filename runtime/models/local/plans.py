@@ -24,7 +24,7 @@ def reaches(test: TestFacts, place: Place) -> bool:
 
 def make_plan(number: int, oracle: Oracle, place: Place, broken: list[str], slack: float = 1.0) -> dict[str, Any]:
     """The plan for candidates of one site; `slack` stretches the time limits."""
-    ordered = sorted(oracle.failing, key=lambda t: (not reaches(t, place), t.status == "timeout"))
+    ordered = sorted(oracle.failing, key=lambda t: (not reaches(t, place), t.status == "timeout", t.cpu))
     reached = [t for t in ordered if reaches(t, place)] or ordered
     first = spread([t for t in reached if t.status != "timeout"] or reached, MAX_FAILING)
     known = {t.index for t in first}

@@ -12,7 +12,7 @@ from pathlib import Path
 from runtime.events.values import VerifySpec
 from runtime.models.local.candidate import Candidate
 from runtime.models.local.commands import TestCommand, test_command
-from runtime.models.local.confirm import Confirmer
+from runtime.models.local.confirm import TIMEOUT_S, Confirmer
 from runtime.models.local.editable import editable_sources
 from runtime.models.local.errors import CannotHelp
 from runtime.models.local.explain import lines_words, plural
@@ -26,6 +26,9 @@ from runtime.models.local.space import Space, build_space
 from runtime.models.local.trials import Driver, Hello
 
 WORKERS = 2
+MAX_UNDECIDED = 4
+"""Candidates whose success only a long real run can tell."""
+UNDECIDED_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +165,15 @@ class RepairSession:
     async def _search(
         self, search: Search, confirmer: Confirmer, space: Space, failing: int, lines: Mapping[Line, float]
     ) -> Patch | GaveUp:
+        undecided = 0
         async with aclosing(search.complete()) as complete:
             async for found in complete:
-                if await confirmer.holds(found.scored.candidate):
+                if found.verdict.undecided:
+                    undecided += 1
+                    if undecided > MAX_UNDECIDED:
+                        continue
+                timeout = UNDECIDED_S if found.verdict.undecided else TIMEOUT_S
+                if await confirmer.holds(found.scored.candidate, timeout):
                     return self._patch(found, space.sources, failing, whole=True)
         partial = self._partial()
         if partial is not None:

@@ -17,6 +17,8 @@ class Verdict:
     nearer: int = 0
     complete: bool = False
     """All failing tests pass and no passing one that was run fails."""
+    undecided: bool = False
+    """Complete but for tests that ran into the limit before as well: only the real run can tell."""
     timed_out: bool = False
 
     @property
@@ -49,11 +51,16 @@ def judge(oracle: Oracle, result: JobResult, broken_imports: int = 0) -> Verdict
     fresh_bad = any(
         line.get("status") != "passed" and line.get("status") != "skipped" for line in result.lines if "fresh" in line
     )
-    whole = result.end == "done" and len(mended) == len(failing) and not broken and not fresh_bad
+    culprit_test = failing.get(culprit) if culprit is not None else None
+    # A test that took too long before any change may only be slow; the real run will tell.
+    endless = {t.index for t in oracle.failing if t.status == "timeout"}
+    undecided = culprit_test is not None and culprit_test.status == "timeout" and result.end == "timeout"
+    undecided = undecided and bool(mended) and set(failing) - set(mended) <= endless and not broken
+    whole = undecided or (result.end == "done" and len(mended) == len(failing) and not broken and not fresh_bad)
     if broken_imports:
         whole = whole and len(imports) == broken_imports and any("end" in line for line in result.lines)
         nearer += len(imports)
-    return Verdict(mended, tuple(broken), nearer, whole, result.end == "timeout")
+    return Verdict(mended, tuple(broken), nearer, whole, undecided, result.end == "timeout")
 
 
 def _fewer(test: TestFacts, misses: list[int], hits: int) -> int:

@@ -24,12 +24,12 @@ _METHODS: tuple[tuple[str, ...], ...] = (
     ("replace", "translate"), ("issubset", "issuperset"), ("sort", "reverse"), ("lower", "casefold"),
 )  # fmt: skip
 _WRAPS: tuple[tuple[str, float, frozenset[str]], ...] = (
-    ("abs({})", 0.4, NUMBERS), ("len({})", 0.3, SEQUENCES | {"set", "dict"}), ("sorted({})", 0.3, SEQUENCES | {"set", "dict"}),
+    ("abs({})", 0.4, NUMBERS), ("max({}, 0)", 0.25, NUMBERS), ("min({}, 1)", 0.03, NUMBERS), ("len({})", 0.3, SEQUENCES | {"set", "dict"}), ("sorted({})", 0.3, SEQUENCES | {"set", "dict"}),
     ("list({})", 0.3, SEQUENCES | {"set", "dict", "iterator", "generator", "map", "filter", "zip"}), ("set({})", 0.3, SEQUENCES), ("int({})", 0.35, frozenset({"float", "str", "bool"})),
     ("str({})", 0.3, NUMBERS), ("sum({})", 0.2, frozenset({"list", "tuple"})), ("max({})", 0.15, frozenset({"list", "tuple", "set"})),
     ("min({})", 0.15, frozenset({"list", "tuple", "set"})), ("tuple({})", 0.2, frozenset({"list"})), ("float({})", 0.2, frozenset({"int", "str"})),
     ("reversed({})", 0.15, frozenset({"list", "tuple", "str", "range"})), ("round({})", 0.2, frozenset({"float"})), ("bool({})", 0.1, frozenset({"int", "list", "str"})),
-    ("{}.lower()", 0.3, frozenset({"str"})), ("{}.upper()", 0.2, frozenset({"str"})), ("{}.strip()", 0.3, frozenset({"str"})),
+    ("{}.lower()", 0.3, frozenset({"str"})), ("{}.encode()", 0.1, frozenset({"str"})), ("{}.decode()", 0.15, frozenset({"bytes"})), ("{}.upper()", 0.2, frozenset({"str"})), ("{}.strip()", 0.3, frozenset({"str"})),
     ("{}.split()", 0.2, frozenset({"str"})), ("{}.items()", 0.25, frozenset({"dict", "Counter", "defaultdict", "OrderedDict"})), ("{}.values()", 0.2, frozenset({"dict", "Counter", "defaultdict"})),
     ("{}.copy()", 0.25, frozenset({"list", "dict", "set"})), ("enumerate({})", 0.12, SEQUENCES), ("range({})", 0.2, frozenset({"int"})),
     ("range(len({}))", 0.15, frozenset({"list", "str", "tuple"})), ('"".join({})', 0.25, frozenset({"list", "generator", "reversed", "map", "filter"})), ("{}[::-1]", 0.25, frozenset({"list", "str", "tuple"})),

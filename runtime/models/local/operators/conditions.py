@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from runtime.models.local.candidate import Candidate
 from runtime.models.local.operators.compare import conditions_of
+from runtime.models.local.operators.ingredients import pool
 from runtime.models.local.operators.statements import _is_docstring, _step_of, insertion
 from runtime.models.local.site import NUMBERS, Operator, Site
 from runtime.models.local.source import FUNCTIONS, Edit
@@ -49,6 +50,12 @@ def atoms(site: Site) -> list[tuple[str, float]]:
                 found.setdefault(f"{name} not in {other}", 0.16)
             if theirs & {"list", "str", "tuple"} and "int" in kinds:
                 found.setdefault(f"{name} < len({other})", 0.15)
+    for text, held in pool(site)[:24]:
+        for other in site.names[:8]:
+            theirs = {word.partition("[")[0] for word in site.types.get(other, ())}
+            if held and theirs & {"list", "set", "dict", "tuple", "str"} and not text.startswith((f"{other}[", "len(")):
+                found.setdefault(f"{text} not in {other}", 0.13)
+                found.setdefault(f"{text} in {other}", 0.1)
     for attribute in _attributes(site)[:6]:
         found.setdefault(f"not {attribute}", 0.15)
         found.setdefault(attribute, 0.12)

@@ -48,8 +48,8 @@ def arithmetic(site: Site) -> Iterator[Candidate]:
             left, right = source.operand(node.left), source.operand(node.right)
             if not isinstance(node.op, ast.Mult) and (text or not isinstance(node.op, ast.Add)):
                 yield site.swap(node, f"{right} {word} {left}", "operands exchanged", 0.55)
-            yield site.swap(node, source.text_of(node.left), "operand dropped", 0.35, removes=True)
-            yield site.swap(node, source.text_of(node.right), "operand dropped", 0.25, removes=True)
+            yield site.swap(node, source.text_of(node.left), "operand dropped", 0.25)
+            yield site.swap(node, source.text_of(node.right), "operand dropped", 0.2)
             yield from _regroup(site, node, word)
         elif isinstance(node, ast.AugAssign) and type(node.op) in _ARITHMETIC:
             yield from _augmented(site, node)
@@ -171,6 +171,9 @@ def _one_away(site: Site) -> Iterator[Candidate]:
             right = node.right
             if isinstance(right, ast.Constant) and right.value == 1:
                 yield site.swap(node, site.source.text_of(node.left), "off by one", 0.7)
+            left = node.left
+            if isinstance(left, ast.Constant) and left.value == 1:
+                yield site.swap(node, site.source.text_of(right), "off by one", 0.6)
 
 
 def _weight(site: Site, node: ast.expr) -> float:

@@ -245,6 +245,37 @@ def prepared(site: Site) -> Iterator[Candidate]:
                     yield from insertion(site, block, at, form.format(name), "value prepared", prior)
 
 
+def progressed(site: Site) -> Iterator[Candidate]:
+    """A variable of a `while` condition brought nearer to the loop's end in its body."""
+    for node in site.nodes:
+        if not isinstance(node, ast.While):
+            continue
+        names = dict.fromkeys(n.id for n in ast.walk(node.test) if isinstance(n, ast.Name) and n.id in site.names)
+        for name in names:
+            for change, prior in (("-= 1", 0.4), ("+= 1", 0.4), ("//= 2", 0.1), ("//= 10", 0.1)):
+                yield from insertion(site, node.body, len(node.body), f"{name} {change}", "update added", prior)
+                yield from insertion(site, node.body, 0, f"{name} {change}", "update added", prior * 0.5)
+
+
+def runs(site: Site) -> Iterator[Candidate]:
+    """Two or three neighbouring statements left out together."""
+    source = site.source
+    for block in source.blocks(site.node):
+        for at in range(len(block)):
+            for count in (2, 3):
+                group = block[at : at + count]
+                if (
+                    len(group) < count
+                    or len(group) == len(block)
+                    or any(_is_docstring(s) or isinstance(s, FUNCTIONS) for s in group)
+                ):
+                    continue
+                first, last = source.whole_lines(group[0]), source.whole_lines(group[-1])
+                if first is not None and last is not None:
+                    edit = Edit(source.path, first[0], last[1], "")
+                    yield site.make(edit, "statements deleted", 0.12, group[0].lineno, removes=True)
+
+
 def operators() -> tuple[Operator, ...]:
     """What this module offers, in the order of use."""
-    return (deletions, moves, copies, insertions, prepared)
+    return (deletions, moves, copies, insertions, prepared, progressed, runs)
