@@ -165,4 +165,4 @@ def unittest_args(args: Sequence[str]) -> list[str]:
                 start = word
         return ["-o", f"python_files={pattern}", start]
     places = [word if word.endswith(".py") else word.replace(".", "/") + ".py" for word in words]
-    return ["-o", f"python_files={pattern}", *places]
+    return ["-o", f"python_files={pattern}", *(places or ["."])]

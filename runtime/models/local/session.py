@@ -29,6 +29,7 @@ WORKERS = 2
 MAX_UNDECIDED = 4
 """Candidates whose success only a long real run can tell."""
 UNDECIDED_S = 15.0
+UNTRACED = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,8 @@ class RepairSession:
             )
         lines = suspicion(oracle, frozenset(sources))
         if broken:
-            lines = {**lines, **_import_suspicion(hello, sources)}
+            lines = _import_suspicion(hello, sources) | lines
+            lines = dict(sorted(lines.items(), key=lambda item: (-item[1], item[0])))
         if not lines:
             return GaveUp("the failing tests execute no line of the project's own Python files")
         space = await asyncio.to_thread(build_space, sources, oracle, lines, harvest(driver.root, oracle.failing))
@@ -257,11 +259,12 @@ def _with_unimported(root: Path, sources: Mapping[str, SourceFile], hello: Hello
 
 
 def _import_suspicion(hello: Hello, sources: Mapping[str, SourceFile]) -> dict[Line, float]:
-    """Lines that the collection errors' tracebacks name."""
+    """Lines that the collection errors' tracebacks name; all others a little, because nothing could be traced."""
     found: dict[Line, float] = {}
     for text in hello.errors.values():
         for path, source in sources.items():
             for number in range(1, source.line_of(len(source.text)) + 1):
+                found.setdefault((path, number), UNTRACED)
                 if f"{path}:{number}:" in text:
                     found[(path, number)] = 1.0
     return found
