@@ -105,6 +105,26 @@ _ALL = (
         {},
         "Own prices by model, in dollars per million tokens: input, output, cache_read, ...; or gpu_hour.",
     ),
+    Setting(
+        "failure_analysis.when",
+        "choice",
+        "auto",
+        "Whether a model sums up a run that ended badly; auto: where the run's own model has the same provider.",
+        choices=("auto", "always", "never"),
+    ),
+    Setting(
+        "failure_analysis.provider",
+        "choice",
+        "anthropic",
+        "Who serves that model; openai is any OpenAI-compatible server.",
+        choices=("anthropic", "openai"),
+    ),
+    Setting(
+        "failure_analysis.model",
+        "text",
+        None,
+        "The model that sums up; by default the cheap one of anthropic, claude-haiku-5-5.",
+    ),
     Setting("transport.tries", "count", 5, "Tries of a model call.", 1, 20),
     Setting(
         "transport.max_wait",

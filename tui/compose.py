@@ -189,6 +189,8 @@ async def check_request(
     check_router(settings.recovery)
     if settings.cap is not None:
         check_cap(settings.cap, "--cap")
+    if settings.failure_analysis:
+        endpoint_for(settings.failure_analysis, env, host.base_url)
     return repository, verify, endpoint_for(settings.model, env, host.base_url)
 
 

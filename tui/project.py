@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from runtime.catalog.models import DEFAULT_MODEL
+from runtime.catalog.models import CHEAP_MODEL, DEFAULT_MODEL
+from runtime.errors import UsageError
 from runtime.events.values import RunSettings, VerifySpec
 from runtime.loop.setup import WorkspaceSettings
+from runtime.models.factory import wire_of
 from runtime.models.transport import RetryPolicy
 from runtime.ports import Limit
 from runtime.process.sandbox.choose import SandboxSettings
@@ -71,10 +73,25 @@ class ProjectSettings:
             include_dirty=settings["include_dirty"],
             recovery=settings["recovery"],
             ttl=settings["ttl"],
+            failure_analysis=analyst_of(settings, settings["model"] or default_model(self._env)),
             allow_test_edits=settings["allow_test_edits"],
             hold_on_cap=held("hold_on_cap"),
             hold_on_budget=held("hold_on_budget"),
         )
+
+
+def analyst_of(settings: Settings, model: str) -> str:
+    """The model that sums up a run of `model` that ended badly, with its provider; empty where none does. Raises UsageError."""
+    when, provider = settings["failure_analysis.when"], settings["failure_analysis.provider"]
+    if when == "never" or (when == "auto" and provider != wire_of(model)):
+        return ""
+    name = settings["failure_analysis.model"] or (CHEAP_MODEL if provider == "anthropic" else "")
+    if not name:
+        raise UsageError(
+            "failure_analysis.provider is openai, but failure_analysis.model is not set.", "Say which model sums up."
+        )
+    prefix = f"{provider}/"
+    return name if name.lower().startswith(prefix) else prefix + name
 
 
 def default_model(env: Mapping[str, str]) -> str:

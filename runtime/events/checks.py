@@ -6,6 +6,7 @@ from typing import Literal
 
 from runtime.events.base import Event, Part
 from runtime.events.values import Action, Finding, Verdict
+from runtime.usage import FREE, Usage
 
 
 class VerifyStarted(Event):
@@ -106,5 +107,6 @@ class FailureAnalysed(Event):
     type: Literal["failure_analysed"] = "failure_analysed"
     model: str
     text: str
+    usage: Usage = FREE
     cost_micros: int | None = None
     error: str = ""

@@ -135,6 +135,8 @@ class RunSettings(Part):
     stoploss: str = "watch"
     approval: str = "auto"
     ttl: str = "5m"
+    failure_analysis: str = ""
+    """The model that sums up a run that ended badly; empty: none does."""
     allow_test_edits: bool = False
     hold_on_cap: bool = False
     hold_on_budget: bool = False

@@ -9,7 +9,6 @@ from runtime.catalog.models import end_of_life_warning, facts_of
 from runtime.events.loop import LegStarted, ModelSwitched
 from runtime.loop.conversation import Conversation
 from runtime.loop.fixing import Fixer
-from runtime.loop.services import ModelContext
 from runtime.loop.setup import Parts
 from runtime.models.base import Model, Ttl
 from runtime.prompt.prediction import CacheWatch
@@ -43,8 +42,7 @@ async def start_leg(parts: Parts, opening: str, after: Leg | None = None) -> Leg
         old, state.model = state.model, control.next_model or state.model
         control.next_model = None
         control.emitter.emit(ModelSwitched(old=old, new=state.model))
-    context = ModelContext(parts.workspace.tree, state.verify, parts.workspace.scratch, parts.env, state.run)
-    model = await services.make_model(state.model, context)
+    model = await services.make_model(state.model, parts.model_context)
     option = state.settings.cap if after is None else None
     cap = effective_cap(model.name, option=option, project=services.project_cap, defaults=services.caps)
     counters = state.counters

@@ -53,6 +53,15 @@ def seconds_left(state: RunState, control: Control) -> float | None:
     return None if limit is None else limit - control.active_s(state.active_before_s)
 
 
+def limits_of(state: RunState, services: Services) -> list[Limit]:
+    """Every budget that a call of the run must fit into: its own, and those of project, tenant and day."""
+    own = state.limits
+    limits = [Limit("run", "tokens", own.tokens)] if own.tokens is not None else []
+    if own.micros is not None:
+        limits.append(Limit("run", "micros", own.micros))
+    return [*limits, *(limit for limit in services.limits if limit.of != "tenant" or state.settings.tenant)]
+
+
 class Gate:
     """Asked before every model call whether it may be made."""
 
@@ -80,7 +89,7 @@ class Gate:
                     self._state.run,
                     tokens,
                     micros,
-                    self._limits(),
+                    limits_of(self._state, self._services),
                     provider=model.provider,
                     model=model.name,
                     output_tokens=0 if free else output_tokens,
@@ -92,14 +101,6 @@ class Gate:
             if refusal is None:
                 return
             await self._refused(refusal)
-
-    def _limits(self) -> list[Limit]:
-        own = self._state.limits
-        limits = [Limit("run", "tokens", own.tokens)] if own.tokens is not None else []
-        if own.micros is not None:
-            limits.append(Limit("run", "micros", own.micros))
-        tenant = self._state.settings.tenant
-        return [*limits, *(limit for limit in self._services.limits if limit.of != "tenant" or tenant)]
 
     async def _refused(self, refusal: Refusal) -> None:
         if refusal.limit.unit == "tokens":

@@ -14,13 +14,14 @@ from runtime.events.checks import WindowTaken
 from runtime.events.loop import RunFinished, RunQueued
 from runtime.events.supervision import CommandAccepted, CommandRefused
 from runtime.events.values import RunSettings, StopReason, VerifySpec
+from runtime.loop.analysis import analyse
 from runtime.loop.control import Control
 from runtime.loop.finishing import finish
-from runtime.loop.interruptions import Cut, RunEnds
+from runtime.loop.interruptions import Aborted, Cut, RunEnds
 from runtime.loop.keeping import durable
 from runtime.loop.mailbox import Mailbox
 from runtime.loop.run import Loop
-from runtime.loop.services import Services
+from runtime.loop.services import ModelContext, Services
 from runtime.loop.setup import Parts, WorkspaceSettings, prepare
 from runtime.loop.state import Limits, RunState
 from runtime.models.base import Message, Text
@@ -69,6 +70,7 @@ class RunTask:
         self._mailbox = Mailbox(self.state, self._control)
         self._workspace: Workspace | None = None
         self._loop: Loop | None = None
+        self._context: ModelContext | None = None
         self._task: asyncio.Task[RunFinished] | None = None
 
     @property
@@ -99,21 +101,34 @@ class RunTask:
                     worker=self._services.worker,
                 )
             )
+            end = await self._worked()
+            self._mailbox.closed = True
+            return await self._finish(end)
+
+    async def _worked(self) -> RunEnds:
+        """Do the run's work and sum a bad end up; returns the one reason for which it ended."""
+        end: RunEnds | None = None
+        try:
+            await durable(self._services, self._control)
             try:
-                await durable(self._services, self._control)
                 end = await self._work()
             except RunEnds as reason:
                 end = reason
-            except asyncio.CancelledError:
-                # The process is going down: what was done is kept and said before it does.
+            if self._context is not None:
+                await analyse(self.state, self._control, self._services, self._context, end)
+        except Aborted as aborted:
+            end = aborted
+        except asyncio.CancelledError:
+            # The process is going down: what was done is kept and said before it does.
+            if end is None:
                 self._mailbox.send(Abort(sender="looptop", reason="the process was ended"))
                 end = RunEnds(StopReason.ABORTED, "the process was ended")
-            self._mailbox.closed = True
-            return await self._finish(end)
+        return end
 
     async def _work(self) -> RunEnds:
         try:
             parts = await self._prepare()
+            self._context = parts.model_context
             self._loop = Loop(parts)
             return await self._loop.attempts(self._opening())
         except Cut:

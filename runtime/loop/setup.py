@@ -14,7 +14,7 @@ from runtime.loop.calls import Caller
 from runtime.loop.control import Control
 from runtime.loop.interruptions import RunEnds
 from runtime.loop.limits import Gate
-from runtime.loop.services import Services
+from runtime.loop.services import ModelContext, Services
 from runtime.loop.state import RunState
 from runtime.loop.stepping import Stepper
 from runtime.loop.verifying import Checked, Verifier
@@ -68,6 +68,12 @@ class Parts:
     """What runs outside of the sandbox sees."""
     confined: Confined
     baseline: Checked | None = None
+
+    @property
+    def model_context(self) -> ModelContext:
+        """What a model that works on the spot needs to know of this run."""
+        place = self.workspace
+        return ModelContext(place.tree, self.state.verify, place.scratch, self.env, self.state.run)
 
 
 def outputs_of(home: Path, run: str) -> Path:

@@ -43,6 +43,8 @@ class Standing:
     comparison: Comparison = field(default_factory=Comparison)
     diff: DiffStat = field(default_factory=DiffStat)
     passed: bool = False
+    excerpt: str = ""
+    """What the last failed verify phase printed, cut to what a model may read."""
 
 
 @dataclass

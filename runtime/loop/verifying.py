@@ -173,13 +173,14 @@ class Verifier:
         text = excerpt(results)
         if no_tests and not text:
             text = "The verify steps exited with 0 but collected no tests, where the baseline collected some."
+        standing.excerpt = self._services.masker.mask(text)
         return Checked(
             passed=passed,
             results=results,
             findings=now,
             comparison=comparison,
             cause=cause,
-            excerpt=self._services.masker.mask(text),
+            excerpt=standing.excerpt,
             first_failure=self._services.masker.mask(next((r.first_failure for r in results if r.first_failure), "")),
             tree=tree,
             diff=standing.diff,

@@ -32,14 +32,14 @@ def endpoint_for(model: str, env: Mapping[str, str], base_url: str | None = None
     model = model.strip()
     if not model:
         raise UsageError("The model's name is empty.", "Give one with --model.")
-    lowered = model.lower()
-    if lowered == LOCAL:
+    wire = wire_of(model)
+    if wire == LOCAL:
         return Endpoint(LOCAL, LOCAL)
-    if lowered.startswith(("anthropic/", "claude")):
+    if wire == "anthropic":
         return _claude(model, env)
     where = (base_url or env.get("OPENAI_BASE_URL") or "").strip()
     name = model
-    if lowered.startswith("openai/"):
+    if model.lower().startswith("openai/"):
         name = _bare(model)
         if not where and not _key(env, "OPENAI_API_KEY"):
             raise UsageError(
@@ -54,6 +54,14 @@ def endpoint_for(model: str, env: Mapping[str, str], base_url: str | None = None
         )
     _key(env, "OPENAI_API_KEY")
     return Endpoint(provider_of(_checked(where)), name, where)
+
+
+def wire_of(model: str) -> str:
+    """The kind of server that a model's name stands for: local, anthropic, or openai for every compatible one."""
+    lowered = model.strip().lower()
+    if lowered == LOCAL:
+        return LOCAL
+    return "anthropic" if lowered.startswith(("anthropic/", "claude")) else "openai"
 
 
 def _claude(model: str, env: Mapping[str, str]) -> Endpoint:

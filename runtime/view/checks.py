@@ -13,6 +13,7 @@ from runtime.events.checks import (
     VerifyStarted,
     WindowTaken,
 )
+from runtime.usage import add_usage
 from runtime.view.attempts import at_phase, on_attempt
 from runtime.view.model import Handler, Phase, RecoveryRow, RunView, ScoreRow, VerifyRow
 
@@ -71,8 +72,14 @@ def _compacted(view: RunView, _: Compacted) -> RunView:
 
 
 def _analysed(view: RunView, e: FailureAnalysed) -> RunView:
-    money = view.money.plus(e.cost_micros) if e.cost_micros is not None else view.money
-    return replace(view, analysis=e.text or e.error, money=money)
+    used = e.usage.total != 0
+    return replace(
+        view,
+        analysis=e.text or e.error,
+        usage=add_usage(view.usage, e.usage) if used else view.usage,
+        money=view.money.plus(e.cost_micros) if used else view.money,
+        unmetered_calls=view.unmetered_calls + (e.usage.total is None),
+    )
 
 
 HANDLERS: dict[str, Handler] = {
