@@ -115,7 +115,7 @@ class Cockpit:
             continues=request.continues,
             conversation=await self._conversation(repository, request.continues),
         )
-        task = RunTask(order, self._services(project_cap))
+        task = RunTask(order, self.services(project_cap))
         task.state.limits.cap, task.state.limits.cap_source = cap.value, cap.source
         handle = RunHandle(task, task.start())
         self.runs[order.run] = handle
@@ -137,7 +137,8 @@ class Cockpit:
             if not await self.store.database.rows("SELECT 1 FROM runs WHERE id = ?", (run,)):
                 return run
 
-    def _services(self, project_cap: int | None) -> Services:
+    def services(self, project_cap: int | None = None) -> Services:
+        """What runs, and calls outside of runs, use of this process."""
         return Services(
             record=self.store.record,
             ledger=self.store.ledger,

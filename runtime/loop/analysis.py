@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from runtime.errors import LooptopError
 from runtime.events.checks import FailureAnalysed
 from runtime.events.values import StopReason
 from runtime.loop.control import Control
 from runtime.loop.interruptions import Aborted, Cut, RunEnds
+from runtime.loop.keeping import keep_row
 from runtime.loop.limits import limits_of
 from runtime.loop.services import ModelContext, Services
 from runtime.loop.side_calls import SideCall, SideCaller
@@ -82,7 +84,8 @@ async def _ask(
             max_output_tokens=MAX_OUTPUT_TOKENS,
             ttl=Ttl.MINUTES_5,
         )
-        caller = SideCaller(state.run, services, control, limits_of(state, services))
+        keep = partial(keep_row, services, control)
+        caller = SideCaller(services, limits_of(state, services), keep, state.run)
         await caller.call(model, request, PURPOSE, done)
     finally:
         await model.close()

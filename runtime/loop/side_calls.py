@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from runtime.loop.calls import CallInFlight
-from runtime.loop.control import Control
-from runtime.loop.keeping import keep_row
 from runtime.loop.services import Services
 from runtime.models.base import (
     ArgumentsPiece,
@@ -24,8 +22,11 @@ from runtime.models.base import (
 )
 from runtime.ports import CallRow, Limit, Priced, RecordBlocked, Refusal
 from runtime.prompt.estimate import estimate_tokens
-from runtime.scope import scope
+from runtime.scope import UNSCOPED, scope
 from runtime.usage import FREE, Money, Usage, add_usage
+
+Keep = Callable[[CallRow], Awaitable[None]]
+"""Puts a row into the ledger, whatever is to be done while that can't be written."""
 
 
 @dataclass
@@ -37,6 +38,9 @@ class SideCall:
     usage: Usage = field(default_factory=Usage)
     """Of all tries; a call that wasn't made used nothing."""
     tries: int = 0
+    latency_ms: int | None = None
+    answered: bool = False
+    """Whether a whole reply came, with text or without."""
     money: Money = field(default_factory=Money)
     model: str = ""
 
@@ -49,18 +53,18 @@ class SideCall:
 class SideCaller:
     """Makes single calls for a purpose. They are retried by the transport alone, never held, and always in the ledger."""
 
-    def __init__(self, run: str, services: Services, control: Control, limits: Sequence[Limit]) -> None:
-        self._run = run
+    def __init__(self, services: Services, limits: Sequence[Limit], keep: Keep, run: str | None = None) -> None:
         self._services = services
-        self._control = control
         self._limits = limits
+        self._keep_row = keep
+        self._run = run
 
     async def call(self, model: Model, request: Request, purpose: str, done: SideCall) -> None:
         """Make a call, if its worst case fits into every limit, and note in `done` what comes of it.
 
         Raises only what ends the task; what the call had cost by then is kept and noted too.
         """
-        call_id = f"{self._run}-{purpose}-{secrets.token_hex(3)}"
+        call_id = f"{self._run or UNSCOPED}-{purpose}-{secrets.token_hex(4)}"
         estimate = estimate_tokens(request)
         done.model = model.name
         with scope(run=self._run, purpose=purpose):
@@ -81,7 +85,7 @@ class SideCaller:
         output = request.max_output_tokens
         return await self._services.ledger.try_reserve(
             call_id,
-            self._run,
+            self._run or UNSCOPED,
             0 if free else estimate + output,
             self._services.prices.worst_case(model.provider, model.name, estimate, output, request.ttl.value),
             self._limits,
@@ -103,7 +107,7 @@ class SideCaller:
         else:
             await self._keep(model, flight, reply.usage, "ok", done, reply)
             done.text = "\n".join(block.text for block in reply.message.blocks if isinstance(block, Text)).strip()
-            done.model = reply.model
+            done.model, done.answered = reply.model, True
             done.failed = "" if done.text else f"the answer had no text ({reply.stop_detail or reply.stop.value})"
 
     async def _stream(self, model: Model, request: Request, flight: CallInFlight, done: SideCall) -> Reply:
@@ -145,6 +149,7 @@ class SideCaller:
         else:
             priced = self._services.prices.price(model.provider, model.name, usage, seconds=seconds)
         done.tries += 1
+        done.latency_ms = int(seconds * 1000)
         done.usage, done.money = add_usage(done.usage, usage), done.money.plus(priced.micros)
         row = CallRow(
             call_id=f"{flight.call_id}.{flight.tries}" if tried else flight.call_id,
@@ -154,12 +159,12 @@ class SideCaller:
             cost_micros=priced.micros,
             price_version=priced.version,
             started_at=flight.started_at,
-            latency_ms=int(seconds * 1000),
+            latency_ms=done.latency_ms,
             ttft_ms=reply.ttft_ms if reply else None,
             request_id=reply.request_id if reply else None,
             outcome=outcome,
         )
-        await keep_row(self._services, self._control, row)
+        await self._keep_row(row)
         if not tried:
             await self._services.ledger.settle(flight.call_id)
 

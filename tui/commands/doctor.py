@@ -13,7 +13,7 @@ from importlib.metadata import version
 
 import click
 
-from runtime.errors import ExitCode, LooptopError
+from runtime.errors import ExitCode, LooptopError, UsageError
 from runtime.settings import PROJECT_FILE, Settings, load_settings
 from tui.commands.run import root_of
 from tui.places import config_of, here, home_of
@@ -122,6 +122,19 @@ async def _sandbox() -> list[Check]:
     return [Check(proof.name, proof.kept, proof.text) for proof in found]
 
 
+async def _live(model: str | None) -> list[Check]:
+    from tui.live import probe
+    from tui.project import default_model, host_settings
+
+    settings = _settings()
+    name = model or settings["model"] or default_model(os.environ)
+    try:
+        found = await probe(home_of(os.environ), host_settings(settings), os.environ, name)
+    except LooptopError as error:
+        return [Check("live", False, str(error))]
+    return [Check("live", ok, text) for ok, text in found]
+
+
 CHECKS: dict[str, Callable[[], Awaitable[Check | list[Check]]]] = {
     "python": _python,
     "git": _git,
@@ -153,11 +166,17 @@ async def examine() -> list[Check]:
 
 
 @click.command()
-def doctor() -> int:
+@click.option("--live", is_flag=True, help="Make two small model calls and show that the second reads from cache.")
+@click.option("--model", metavar="M", help="The model to call with --live, instead of the usual one.")
+def doctor(live: bool, model: str | None) -> int:
     """Check what looptop needs on this machine."""
     from runtime.text import one_line
 
+    if model is not None and not live:
+        raise UsageError("--model says whom to call, and without --live nobody is called.", "Add --live.")
     found = asyncio.run(examine())
+    if live:
+        found += asyncio.run(_live(model))
     words = {True: "ok", False: "bad", None: "-"}
     for check in found:
         click.echo(f"{words[check.ok]:<4} {check.name:<10} {one_line(check.text)}")
