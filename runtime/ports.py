@@ -181,6 +181,10 @@ class Prices(Protocol):
         """Where a model's rates break the pattern of its family, in words."""
         ...
 
+    def rewarm(self, provider: str, model: str, usage: Usage, ttl: str) -> int | None:
+        """What it costs more to write anew, rather than to read, all that a call left in the cache, in micro-dollars."""
+        ...
+
     def saved(self, provider: str, model: str, usage: Usage) -> int | None:
         """What caching saved against sending the whole prompt fresh, in micro-dollars; negative where writing cost more."""
         ...

@@ -104,6 +104,18 @@ class Catalog:
         )
         return self.price(provider, model, usage).micros
 
+    def rewarm(self, provider: str, model: str, usage: Usage, ttl: str) -> int | None:
+        """What it costs more to send anew, rather than to read, all that a call read from or wrote to the cache.
+
+        None without a price, and where the server doesn't report what it read.
+        """
+        if usage.cache_read is None:
+            return None
+        cached = usage.cache_read + (usage.cache_write or 0)
+        warm = self.price(provider, model, Usage(input=0, output=0, cache_read=cached)).micros
+        cold = self.worst_case(provider, model, cached, 0, ttl)
+        return None if warm is None or cold is None else cold - warm
+
     def saved(self, provider: str, model: str, usage: Usage) -> int | None:
         """What caching saved against sending the whole prompt fresh; negative where writing cost more than it saved."""
         if usage.cache_read is None or usage.prompt is None:

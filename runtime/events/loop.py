@@ -137,6 +137,8 @@ class RoundFinished(Event):
     cost_micros: int | None = None
     saved_micros: int | None = None
     """What caching saved against sending everything fresh; None where it isn't known."""
+    rewarm_micros: int | None = None
+    """What the next call costs more once the cached prefix is cold and has to be written anew; None where it isn't known."""
     latency_ms: int
     ttft_ms: int | None = None
     request_id: str | None = None

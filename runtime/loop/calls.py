@@ -242,6 +242,7 @@ class Caller:
                 usage=usage,
                 cost_micros=priced.micros,
                 saved_micros=self._services.prices.saved(model.provider, model.name, usage),
+                rewarm_micros=self._services.prices.rewarm(model.provider, model.name, usage, self._state.settings.ttl),
                 latency_ms=row.latency_ms or 0,
                 ttft_ms=row.ttft_ms,
                 request_id=row.request_id,

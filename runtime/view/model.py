@@ -76,6 +76,7 @@ class RoundRow:
     usage: Usage = Usage()
     cost_micros: int | None = None
     saved_micros: int | None = None
+    rewarm_micros: int | None = None
     latency_ms: int | None = None
     ttft_ms: int | None = None
     stop: str = ""

@@ -62,6 +62,7 @@ def _finished(view: RunView, e: RoundFinished) -> RunView:
         usage=e.usage,
         cost_micros=e.cost_micros,
         saved_micros=e.saved_micros,
+        rewarm_micros=e.rewarm_micros,
         latency_ms=e.latency_ms,
         ttft_ms=e.ttft_ms,
         stop=e.stop,

@@ -127,25 +127,40 @@ def cache_lines(view: RunView, now: datetime, width: int) -> list[Line]:
         lines.append(
             [(fit("saved", LABEL), "muted"), (f"{words.money(sum(s for s in saved if s is not None)):>6}", "ok")]
         )
-    lines.append(cold(view, now))
+    prefix = cold(view, now)
+    if prefix is not None:
+        lines += [[(fit("prefix", LABEL), "muted"), prefix], [(fit("", LABEL), ""), (_rewarm(view), "muted")]]
     return lines
 
 
-def cold(view: RunView, now: datetime) -> Line:
-    """When the cached prefix expires: what pausing would cost."""
+def cold(view: RunView, now: datetime) -> Span | None:
+    """When the cached prefix expires, in words; None where nothing is cached or its lifetime isn't known.
+
+    A lifetime counts from the start of the call that used the entry last; servers that don't tell what they write tell no
+    lifetime either.
+    """
     done = [row for row in view.rounds if row.finished_ms is not None]
-    if view.finished or not done or not (done[-1].usage.cache_read or done[-1].usage.cache_write):
-        return []
-    ttl = TTL_S.get(view.settings.ttl if view.settings else "5m", 300)
+    if view.finished or not done or done[-1].usage.cache_write is None:
+        return None
     last = done[-1]
-    since = (now - last.started_at).total_seconds() - ((last.latency_ms or 0) / 1_000)
-    left = ttl - since
+    if not (last.usage.cache_read or last.usage.cache_write):
+        return None
+    left = TTL_S.get(view.settings.ttl if view.settings else "5m", 300) - (now - last.started_at).total_seconds()
     if left <= 0:
-        return [(fit("prefix", LABEL), "muted"), ("cold: the next call writes anew", "warn")]
-    return [
-        (fit("prefix", LABEL), "muted"),
-        (f"{words.duration(left * 1_000)} until cold", "text" if left > 60 else "warn"),
-    ]
+        return ("cold: the next call writes anew", "warn")
+    return (f"{words.duration(left * 1_000)} until cold", "text" if left > 60 else "warn")
+
+
+def _rewarm(view: RunView) -> str:
+    """What waiting until the prefix is cold costs."""
+    last = [row for row in view.rounds if row.finished_ms is not None][-1]
+    return f"cold costs {words.money(last.rewarm_micros)} more"
+
+
+def pause_cost(view: RunView, now: datetime) -> str:
+    """What a pause costs in cache, for whoever thinks about one or is in one; empty where there is nothing to lose."""
+    prefix = cold(view, now)
+    return f"cache: {prefix[0]}, {_rewarm(view)}" if prefix is not None else ""
 
 
 def stoploss_lines(view: RunView, width: int) -> list[Line]:

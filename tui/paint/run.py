@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tui import words
 from tui.actions import BY_ID
 from tui.paint.fleet import STATE_ROLES
-from tui.paint.gauges import active_ms
+from tui.paint.gauges import active_ms, pause_cost
 from tui.paint.spans import Line, Span, clean, paragraphs
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def header(view: RunView, now: datetime, recorded: bool, live: bool) -> tuple[Li
     return left, [*right, (" ", "")]
 
 
-def banner(view: RunView, width: int) -> list[Line]:
+def banner(view: RunView, width: int, now: datetime) -> list[Line]:
     """What the run waits for and the keys that decide it; or how it ended. Empty while it simply goes on."""
     if view.finished:
         return _ending(view, width)
@@ -77,10 +77,22 @@ def banner(view: RunView, width: int) -> list[Line]:
             [("held   " if index == 0 else "       ", "warn-strong"), (piece, "text")]
             for index, piece in enumerate(text)
         ]
-        return [*held, _keys(view.hold.ends_with)]
+        return [*held, *_waiting(view, now), _keys(view.hold.ends_with)]
     if view.paused:
-        return [[("paused ", "warn-strong"), (clean(view.pause_text), "text"), ("   p", "key"), (" goes on", "muted")]]
+        paused: Line = [
+            ("paused ", "warn-strong"),
+            (clean(view.pause_text), "text"),
+            ("   p", "key"),
+            (" goes on", "muted"),
+        ]
+        return [paused, *_waiting(view, now)]
     return []
+
+
+def _waiting(view: RunView, now: datetime) -> list[Line]:
+    """What the waiting costs in cache."""
+    text = pause_cost(view, now)
+    return [[("       ", ""), (text, "muted")]] if text else []
 
 
 def _keys(commands: tuple[str, ...]) -> Line:

@@ -144,7 +144,7 @@ class RunScreen(Base):
         live = summary is None or (summary.live and not summary.stale)
         self.query_one("#head", LineBar).show(*paint.header(view, now, bool(backend and backend.recorded), live))
         banner = self.query_one("#banner", LineBar)
-        lines = paint.banner(view, max(20, self.size.width - 2))
+        lines = paint.banner(view, max(20, self.size.width - 2), now)
         banner.set_class(bool(lines), "-on")
         if lines:
             banner.styles.height = len(lines)
