@@ -137,6 +137,18 @@ _ALL = (
     Setting(
         "transport.silence", "number", 120.0, "Seconds without content after which a call is tried again.", 1, DAY_S
     ),
+    Setting("transport.parallel", "count", 16, "Calls at a time to one provider, for one key and tenant.", 1, 1000),
+    Setting(
+        "transport.requests_per_minute", "count", 0, "Calls a minute, counted likewise; 0 is no limit.", 0, 1_000_000
+    ),
+    Setting(
+        "transport.tokens_per_minute",
+        "count",
+        0,
+        "Prompt tokens a minute, counted likewise; 0 is no limit.",
+        0,
+        MOST_TOKENS,
+    ),
     Setting("theme", "text", None, "The dashboard's theme."),
 )
 SETTINGS: dict[str, Setting] = {setting.key: setting for setting in _ALL}

@@ -24,6 +24,7 @@ from runtime.loop.services import ModelContext, Services
 from runtime.loop.setup import WorkspaceSettings
 from runtime.models.base import Model
 from runtime.models.factory import Endpoint, endpoint_for, make_model
+from runtime.models.limiter import Limiter, Limits
 from runtime.models.transport import RetryPolicy, Transport
 from runtime.ports import Limit, SystemClock
 from runtime.prompt.window import Turn
@@ -45,6 +46,7 @@ class HostSettings:
     caps: Mapping[str, int] = field(default_factory=dict)
     prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     transport: RetryPolicy = field(default_factory=RetryPolicy)
+    rates: Limits = field(default_factory=Limits)
     base_url: str | None = None
     limits: tuple[Limit, ...] = ()
     """Dollar budgets of project, tenant and day."""
@@ -92,7 +94,7 @@ class Cockpit:
         self.runs: dict[str, RunHandle] = {}
         self._env = dict(env)
         self._masker = Masker(secret_values(env))
-        self._transport = Transport(settings.transport)
+        self._transport = Transport(settings.transport, Limiter(settings.rates))
 
     async def start(self, request: RunRequest) -> RunHandle:
         """Check a request and start its run. Raises LooptopError in one sentence; nothing is left behind then."""

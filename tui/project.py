@@ -12,6 +12,7 @@ from runtime.errors import UsageError
 from runtime.events.values import RunSettings, VerifySpec
 from runtime.loop.setup import WorkspaceSettings
 from runtime.models.factory import wire_of
+from runtime.models.limiter import Limits
 from runtime.models.transport import RetryPolicy
 from runtime.ports import Limit
 from runtime.process.sandbox.choose import SandboxSettings
@@ -138,6 +139,11 @@ def host_settings(settings: Settings) -> HostSettings:
             tries=settings["transport.tries"],
             max_wait_s=settings["transport.max_wait"],
             silence_s=settings["transport.silence"],
+        ),
+        rates=Limits(
+            settings["transport.parallel"],
+            settings["transport.requests_per_minute"] or None,
+            settings["transport.tokens_per_minute"] or None,
         ),
         base_url=settings["base_url"],
         limits=tuple(

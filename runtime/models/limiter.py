@@ -76,7 +76,9 @@ class Limiter:
         """The lane of a model's calls, for the tenant of the present scope."""
         name = f"{getattr(model, 'lane', model.provider)} {current_scope().tenant or ''}"
         if name not in self._lanes:
-            self._lanes[name] = Lane(self.limits, asyncio.Semaphore(self.limits.parallel))
+            # The embedded model asks no server: limits of requests and tokens mean nothing to it.
+            limits = Limits(self.limits.parallel) if model.provider == "local" else self.limits
+            self._lanes[name] = Lane(limits, asyncio.Semaphore(limits.parallel))
         return self._lanes[name]
 
     @asynccontextmanager
