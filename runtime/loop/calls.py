@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass, field
-from datetime import datetime
 
 from runtime.events.loop import CacheDiagnosed, RoundFinished, RoundStarted, TextDelta, TransportRetried, UsageDelta
 from runtime.events.supervision import Notice
 from runtime.events.values import HoldReason
 from runtime.loop.control import Control
 from runtime.loop.deltas import DeltaBatch
-from runtime.loop.interruptions import Aborted, Cut
-from runtime.loop.keeping import durable, keep_row
+from runtime.loop.flight import CallDoor, CallInFlight
+from runtime.loop.interruptions import Aborted, Cut, RunEnds
+from runtime.loop.keeping import keep_row
 from runtime.loop.limits import seconds_left
 from runtime.loop.services import Services
 from runtime.loop.state import RunState
@@ -35,35 +34,6 @@ from runtime.scope import scope
 from runtime.usage import FREE, Usage
 
 LONG_WAIT_S = 60.0
-BYTES_PER_TOKEN = 4
-
-
-@dataclass
-class CallInFlight:
-    """What is known of a call while it runs."""
-
-    call_id: str
-    started_at: datetime
-    began: float
-    estimate: int
-    usage: Usage | None = None
-    streamed_bytes: int = 0
-    tries: int = 0
-    retries: list[CallRetried] = field(default_factory=list)
-
-    def usage_so_far(self) -> Usage:
-        """What the call has cost by now: reported figures exact, the rest estimated and marked."""
-        known = self.usage or Usage()
-        estimated = set(known.estimated)
-        fresh, output = known.input, known.output
-        if known.prompt is None:
-            fresh = self.estimate
-            estimated.add("input")
-        streamed = -(-self.streamed_bytes // BYTES_PER_TOKEN)
-        if output is None or streamed > output:
-            output = streamed
-            estimated.add("output")
-        return known.model_copy(update={"input": fresh, "output": output, "estimated": tuple(sorted(estimated))})
 
 
 class Caller:
@@ -90,12 +60,19 @@ class Caller:
             yield
 
     async def call(
-        self, model: Model, request: Request, call_id: str, estimate: int, watch: CacheWatch | None = None
+        self,
+        model: Model,
+        request: Request,
+        call_id: str,
+        estimate: int,
+        watch: CacheWatch | None = None,
+        reserve_anew: Callable[[], Awaitable[None]] | None = None,
     ) -> Reply:
         """Make the next round's call, reserved under `call_id`, and return the reply; `estimate` is its prompt in tokens.
 
-        Raises Aborted, Cut, or ModelCallError once the transport gave up. However it ends, its usage is in the ledger before
-        this returns or raises.
+        Everything before it is to be durable by now: from here to the sending nothing waits, unless the run is paused.
+        `reserve_anew` is awaited before a try that follows a billed one. Raises RunEnds, Cut, or ModelCallError once the
+        transport gave up. However it ends, its usage is in the ledger before this returns or raises.
         """
         counters = self._state.counters
         counters.round += 1
@@ -113,18 +90,21 @@ class Caller:
                 ),
             )
         )
-        await durable(self._services, self._control)
-        return await self._guarded(model, request, flight, watch)
+        door = CallDoor(flight, self._control, reserve_anew)
+        return await self._guarded(model, request, flight, door, watch)
 
-    async def _guarded(self, model: Model, request: Request, flight: CallInFlight, watch: CacheWatch | None) -> Reply:
+    async def _guarded(
+        self, model: Model, request: Request, flight: CallInFlight, door: CallDoor, watch: CacheWatch | None
+    ) -> Reply:
         try:
             reply = await self._control.guard(
-                self._stream(model, request, flight), seconds_left(self._state, self._control)
+                self._stream(model, request, flight, door), seconds_left(self._state, self._control)
             )
-        except (Aborted, Cut):
+        except (RunEnds, Cut) as cut:
+            why = "cut by the supervisor" if isinstance(cut, Aborted | Cut) else str(cut)
             if watch is not None and flight.usage is not None:
                 watch.touch(flight.began)
-            await self._broke_off(model, flight, "interrupted", "cut by the supervisor")
+            await self._broke_off(model, flight, "interrupted", why, billed=flight.sent)
             raise
         except ModelCallError as error:
             if error.usage is not None:
@@ -154,9 +134,9 @@ class Caller:
                 )
             )
 
-    async def _stream(self, model: Model, request: Request, flight: CallInFlight) -> Reply:
+    async def _stream(self, model: Model, request: Request, flight: CallInFlight, door: CallDoor) -> Reply:
         reply: Reply | None = None
-        async with aclosing(self._services.transport.call(model, request)) as stream:
+        async with aclosing(self._services.transport.call(model, request, door)) as stream:
             async for piece in stream:
                 if isinstance(piece, CallRetried):
                     await self._retried(model, flight, piece)
@@ -185,10 +165,11 @@ class Caller:
         flight.tries += 1
         priced = Priced(None)
         if piece.usage is not None:
+            flight.owes = True
             priced = self._price(model, piece.usage, None)
             row = self._row(model, flight, piece.usage, priced, "broken", f"{flight.call_id}.{flight.tries}")
             await keep_row(self._services, self._control, row)
-        flight.usage, flight.streamed_bytes = None, 0
+        flight.usage, flight.streamed_bytes, flight.sent = None, 0, False
         self._emit(
             TransportRetried(
                 round=self._state.counters.round,

@@ -14,6 +14,7 @@ from runtime.loop.calls import Caller
 from runtime.loop.control import Control
 from runtime.loop.conversation import Conversation
 from runtime.loop.interruptions import Cut, RunEnds
+from runtime.loop.keeping import durable
 from runtime.loop.limits import Gate
 from runtime.loop.services import Services
 from runtime.loop.state import RunState
@@ -112,14 +113,24 @@ class Fixer:
         self.control.emitter.emit(event)
 
     async def _round(self) -> Reply:
+        await durable(self.services, self.control)
         request = self._request()
         estimate = self.conversation.estimator.estimate(request)
         call_id = self.caller.next_id()
-        with self.caller.scoped():
+
+        async def reserve() -> None:
             await self.gate.open_for(call_id, self.model, estimate, request.max_output_tokens)
+
+        async def reserve_anew() -> None:
+            await self.services.ledger.settle(call_id)
+            await reserve()
+
+        with self.caller.scoped():
+            await reserve()
             self.rounds_made += 1
+            watch = self.conversation.watch
             try:
-                reply = await self.caller.call(self.model, request, call_id, estimate, self.conversation.watch)
+                reply = await self.caller.call(self.model, request, call_id, estimate, watch, reserve_anew)
             except ModelCallError as error:
                 raise RunEnds(StopReason.UNRECOVERABLE, self._explain(error)) from error
         self.conversation.estimator.learn(request, reply.usage)

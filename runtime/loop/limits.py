@@ -71,7 +71,7 @@ class Gate:
         self._services = services
 
     async def open_for(self, call_id: str, model: Model, prompt_tokens: int, output_tokens: int) -> None:
-        """Reserve a call's worst case and return when it fits all budgets.
+        """Reserve a call's worst case and return when it fits all budgets and the run isn't paused.
 
         A budget that is reached holds the run where the settings say so, until it is raised; else, and when the supervisor
         chooses to end, raises RunEnds with the reason.
@@ -82,14 +82,16 @@ class Gate:
             model.provider, model.name, prompt_tokens, output_tokens, self._state.settings.ttl
         )
         while True:
+            await self._control.gate()
             await self.check_time()
+            limits = limits_of(self._state, self._services)
             try:
                 refusal = await self._services.ledger.try_reserve(
                     call_id,
                     self._state.run,
                     tokens,
                     micros,
-                    limits_of(self._state, self._services),
+                    limits,
                     provider=model.provider,
                     model=model.name,
                     output_tokens=0 if free else output_tokens,
@@ -98,9 +100,13 @@ class Gate:
                 await wait_for_disk(self._control, blocked)
                 continue
             self._control.end_hold()
-            if refusal is None:
+            if refusal is not None:
+                await self._refused(refusal)
+            elif self._control.paused or limits != limits_of(self._state, self._services):
+                # Something was decided while the reservation was written.
+                await self._services.ledger.settle(call_id)
+            else:
                 return
-            await self._refused(refusal)
 
     async def _refused(self, refusal: Refusal) -> None:
         if refusal.limit.unit == "tokens":

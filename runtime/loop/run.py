@@ -27,9 +27,13 @@ class Loop:
     async def attempts(self, opening: str) -> RunEnds:
         """Fix and verify until the run ends; returns the one reason."""
         leg = self._leg = await start_leg(self._parts, opening)
+        handover = opening
         try:
             while True:
                 await self._room_for_attempt()
+                if self._control.next_model is not None:
+                    leg = self._leg = await start_leg(self._parts, handover, after=leg)
+                    continue
                 self._begin_attempt(leg)
                 leg.open()
                 leg.fixer.deliver_next()
@@ -37,14 +41,12 @@ class Loop:
                 if checked.passed and await self._accepted(checked):
                     return RunEnds(StopReason.PASSED)
                 self._stuck(checked, ended)
-                if self._control.next_model is not None:
-                    leg = self._leg = await start_leg(
-                        self._parts, feedback(checked, self._state.counters.attempt), after=leg
-                    )
-                    continue
+                words = feedback(checked, self._state.counters.attempt)
+                handover = f"{opening}\n\nAnother model has worked on this.\n\n{words}"
                 await self._room_for_attempt()
-                decide(self._state, self._control, checked)
-                leg.fixer.say("feedback", feedback(checked, self._state.counters.attempt))
+                if self._control.next_model is None:
+                    decide(self._state, self._control, checked)
+                    leg.fixer.say("feedback", words)
         finally:
             await leg.close()
 
@@ -113,7 +115,9 @@ class Loop:
         return ended_by == "approve"
 
     def _stuck(self, checked: Checked, ended: Ended) -> None:
-        """End the run where the phase gave up, or reached its limit without having changed anything."""
+        """End the run where the phase gave up, or reached its limit without having changed anything, unless another model takes over."""
+        if self._control.next_model is not None:
+            return
         if ended.how is PhaseEnd.GAVE_UP:
             raise RunEnds(StopReason.GAVE_UP, ended.why)
         if not self._unchanged:
@@ -124,9 +128,12 @@ class Loop:
             raise RunEnds(StopReason.GAVE_UP, f"{ended.why}, and nothing changed since the last verify")
 
     async def _room_for_attempt(self) -> None:
-        """Return when the cap leaves another attempt; hold, or raise RunEnds, at the cap."""
+        """Return when the cap leaves another attempt and the run isn't paused; hold, or raise RunEnds, at the cap."""
         counters, limits = self._state.counters, self._state.limits
-        while counters.attempt_of_leg >= limits.cap and self._control.next_model is None:
+        while True:
+            await self._control.gate()
+            if counters.attempt_of_leg < limits.cap or self._control.next_model is not None:
+                return
             text = f"retry cap reached: {counters.attempt_of_leg} of {limits.cap} attempts made ({limits.cap_source})"
             if not self._state.settings.hold_on_cap or limits.cap == 1:
                 raise RunEnds(StopReason.CAP_REACHED, text)

@@ -114,10 +114,14 @@ class RunTask:
                 end = await self._work()
             except RunEnds as reason:
                 end = reason
-            if self._context is not None:
+            aborted = self._control.abort
+            if aborted is not None and not isinstance(end, Aborted):
+                # It was accepted when there was nothing left to cut.
+                end = Aborted(aborted.sender, aborted.reason)
+            elif self._context is not None:
                 await analyse(self.state, self._control, self._services, self._context, end)
-        except Aborted as aborted:
-            end = aborted
+        except Aborted as abort:
+            end = abort
         except asyncio.CancelledError:
             # The process is going down: what was done is kept and said before it does.
             if end is None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from runtime.loop.calls import CallInFlight
+from runtime.loop.flight import CallDoor, CallInFlight
 from runtime.loop.services import Services
 from runtime.models.base import (
     ArgumentsPiece,
@@ -102,7 +102,7 @@ class SideCaller:
             await self._keep(model, flight, flight.usage_so_far() if error.sent else FREE, "broken", done)
             done.failed = self._services.masker.mask(error.message)
         except BaseException:
-            await self._keep(model, flight, flight.usage_so_far(), "interrupted", done)
+            await self._keep(model, flight, flight.usage_so_far() if flight.sent else FREE, "interrupted", done)
             raise
         else:
             await self._keep(model, flight, reply.usage, "ok", done, reply)
@@ -112,7 +112,7 @@ class SideCaller:
 
     async def _stream(self, model: Model, request: Request, flight: CallInFlight, done: SideCall) -> Reply:
         reply: Reply | None = None
-        async with aclosing(self._services.transport.call(model, request)) as stream:
+        async with aclosing(self._services.transport.call(model, request, CallDoor(flight))) as stream:
             async for piece in stream:
                 if isinstance(piece, UsageSoFar):
                     flight.usage = piece.usage
@@ -124,7 +124,7 @@ class SideCaller:
                     flight.tries += 1
                     if piece.usage is not None:
                         await self._keep(model, flight, piece.usage, "broken", done, tried=True)
-                    flight.usage, flight.streamed_bytes = None, 0
+                    flight.usage, flight.streamed_bytes, flight.sent = None, 0, False
                 elif isinstance(piece, Reply):
                     reply = piece
         if reply is None:

@@ -7,6 +7,7 @@ import random
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from runtime.models.base import (
     RETRYABLE,
@@ -45,6 +46,29 @@ class RetryPolicy:
         return full * (0.5 + 0.5 * rng.random())
 
 
+class Door(Protocol):
+    """Says whether a try may be sent: asked for every one, since a run may have been paused while the call waited."""
+
+    def admits(self) -> bool:
+        """Whether to send it now. Where true is returned it is sent without any wait in between."""
+        ...
+
+    async def opened(self) -> None:
+        """Wait until it may be worth asking again."""
+        ...
+
+
+class OpenDoor:
+    """For calls that nobody holds back."""
+
+    def admits(self) -> bool:
+        """Always."""
+        return True
+
+    async def opened(self) -> None:
+        """No wait."""
+
+
 @dataclass
 class Transport:
     """Makes calls through any model. `sleep` and `rng` are the world's; tests put in their own."""
@@ -55,7 +79,7 @@ class Transport:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     rng: random.Random = field(default_factory=random.Random)
 
-    async def call(self, model: Model, request: Request) -> AsyncGenerator[Piece, None]:
+    async def call(self, model: Model, request: Request, door: Door | None = None) -> AsyncGenerator[Piece, None]:
         """Pieces of the call, of every try; the last piece is the Reply. Raises ModelCallError after the last try.
 
         Waits are announced by a CallRetried or CallWaits before they begin, and end at once when the generator is closed.
@@ -66,7 +90,7 @@ class Transport:
             try:
                 async with (
                     self.limiter.place(model) as lane,
-                    aclosing(self._one(model, request, lane, progress)) as pieces,
+                    aclosing(self._one(model, request, lane, progress, door or OpenDoor())) as pieces,
                 ):
                     async for piece in pieces:
                         yield piece
@@ -107,7 +131,7 @@ class Transport:
             error.message = f"{error.message} (given up after {tries}{asked})"
 
     async def _one(
-        self, model: Model, request: Request, lane: Lane, progress: _Progress
+        self, model: Model, request: Request, lane: Lane, progress: _Progress, door: Door
     ) -> AsyncGenerator[Piece, None]:
         """One try, ended when it brings no content for too long."""
         progress.waited = self.limiter.reserve(lane, progress.estimate)
@@ -117,7 +141,22 @@ class Transport:
         if progress.waited > 0:
             yield CallWaits(wait_s=progress.waited)
             await self.sleep(progress.waited)
-        async with self.first.turn(model, request) as begun, aclosing(model.stream(request)) as stream:
+        while True:
+            await door.opened()
+            # A call that isn't admitted after all leaves its turn to the others.
+            async with self.first.turn(model, request) as begun:
+                if not door.admits():
+                    continue
+                async with aclosing(self._stream(model, request, progress)) as stream:
+                    async for piece in stream:
+                        begun()
+                        if isinstance(piece, Reply):
+                            self.limiter.learn(lane, piece.rate_limits)
+                        yield piece
+                return
+
+    async def _stream(self, model: Model, request: Request, progress: _Progress) -> AsyncGenerator[Piece, None]:
+        async with aclosing(model.stream(request)) as stream:
             iterator = stream.__aiter__()
             while True:
                 try:
@@ -131,9 +170,6 @@ class Transport:
                     text = f"no content for {self.policy.silence_s:g} s"
                     raise ModelCallError(CallFault.SILENT, text, usage=progress.usage) from None
                 progress.see(piece)
-                begun()
-                if isinstance(piece, Reply):
-                    self.limiter.learn(lane, piece.rate_limits)
                 yield piece
 
 

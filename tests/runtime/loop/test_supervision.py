@@ -11,7 +11,14 @@ import pytest
 
 from runtime import commands as c
 from runtime.events.base import Event
-from runtime.events.loop import RoundFinished, RoundStarted, ToolFinished
+from runtime.events.loop import (
+    AttemptFinished,
+    AttemptStarted,
+    RoundFinished,
+    RoundStarted,
+    ToolFinished,
+    TransportRetried,
+)
 from runtime.events.supervision import (
     CommandAccepted,
     CommandRefused,
@@ -21,7 +28,7 @@ from runtime.events.supervision import (
     SteerDelivered,
 )
 from runtime.events.values import HoldReason, StepStatus, StopReason
-from runtime.models.base import Text
+from runtime.models.base import CallFault, ModelCallError, Text
 from runtime.process.tree import find_marked
 from support.scripted_model import Step, say, use
 from support.stage import Stage, stage
@@ -295,3 +302,62 @@ async def test_the_time_budget_cuts_a_verify_that_hangs(tmp_path: Path) -> None:
         assert "stopped at the time budget" in end.detail
         assert find_marked(end.run) == []
         assert played.model.requests == []
+
+
+def overloaded() -> ModelCallError:
+    return ModelCallError(CallFault.OVERLOADED, "overloaded", status=529, retry_after_s=30.0)
+
+
+async def test_a_run_paused_while_a_try_waits_sends_it_only_after_the_pause(tmp_path: Path) -> None:
+    async with watched(tmp_path, [overloaded(), FIX, say("done")]) as (played, watch):
+        slept = asyncio.Event()
+
+        async def sleep(_: float) -> None:
+            await slept.wait()
+
+        played.cockpit._transport.sleep = sleep
+        handle = await played.start()
+        await watch.until(TransportRetried)
+        handle.send(c.Pause(sender="ann"))
+        slept.set()
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert len(played.model.requests) == 1
+        handle.send(c.Resume(sender="ann"))
+        assert (await handle.done).reason is StopReason.PASSED
+
+
+async def test_a_try_that_was_billed_is_reserved_for_anew(tmp_path: Path) -> None:
+    # The broken try may have cost its whole prompt: with that spent, the budget can't pay for one more.
+    async with stage(tmp_path, [overloaded(), FIX, say("done")]) as played:
+        played.cockpit._transport.sleep = lambda _: asyncio.sleep(0)
+        end = await played.run(budget_tokens=1_200, max_output_tokens=100)
+        assert end.reason is StopReason.TOKEN_BUDGET
+        assert len(played.model.requests) == 1
+        total = await played.cockpit.store.ledger.run_totals(end.run)
+        assert total.tokens <= 1_200
+        (row,) = await played.cockpit.store.reports.usage("round", run=end.run)
+        assert row.calls == 2
+
+
+async def test_a_model_that_takes_over_reads_the_task_and_what_failed(tmp_path: Path) -> None:
+    steps: list[Step] = [WRONG, say("done"), FIX, say("done")]
+    async with watched(tmp_path, steps) as (played, watch):
+        handle = await played.start("make value.txt say what it should", cap=1, hold_on_cap=True)
+        await watch.until(AttemptStarted)
+        assert isinstance(handle.send(c.SwitchModel(model="claude-opus-5-5")), CommandAccepted)
+        end = await handle.done
+        assert end.reason is StopReason.PASSED
+        first = played.model.requests[-2].messages[0].blocks[0]
+        assert isinstance(first, Text)
+        assert first.text.startswith("make value.txt say what it should")
+
+
+async def test_an_abort_that_is_accepted_is_the_reason(tmp_path: Path) -> None:
+    async with watched(tmp_path, [FIX, say("done")]) as (played, watch):
+        handle = await played.start()
+        # The verify that passes is over when the abort comes: nothing is left to cut.
+        await watch.until(AttemptFinished)
+        answer = handle.send(c.Abort(sender="ann"))
+        end = await handle.done
+        assert isinstance(answer, CommandAccepted) == (end.reason is StopReason.ABORTED)
