@@ -11,16 +11,20 @@ _REPORTED = (
     "CASE WHEN cache_read IS NOT NULL THEN coalesce(input, 0) + cache_read + coalesce(cache_write_5m, 0) "
     "+ coalesce(cache_write_1h, 0) END"
 )
-SUM_COLUMNS = f"""count(call_id) AS calls, sum(input) AS input, sum(output) AS output, sum(cache_read) AS cache_read,
-    sum(cache_write_5m) AS w5, sum(cache_write_1h) AS w1, coalesce(sum(cost_micros), 0) AS micros,
-    count(call_id) - count(cost_micros) AS unpriced, coalesce(sum(estimated <> ''), 0) AS estimated,
-    coalesce(sum(call_id IS NOT NULL AND (input IS NULL OR output IS NULL)), 0) AS unmetered, sum({_REPORTED}) AS reported"""
+SUM_COLUMNS = f"""count(call_id) AS entries, coalesce(sum(purpose <> 'verify'), 0) AS calls,
+    sum(input) AS input, sum(output) AS output, sum(cache_read) AS cache_read, sum(cache_write_5m) AS w5,
+    sum(cache_write_1h) AS w1, coalesce(sum(cost_micros), 0) AS micros, count(call_id) - count(cost_micros) AS unpriced,
+    coalesce(sum(estimated <> ''), 0) AS estimated, sum({_REPORTED}) AS reported,
+    coalesce(sum(call_id IS NOT NULL AND (input IS NULL OR output IS NULL)), 0) AS unmetered"""
 SUMS = f"SELECT {SUM_COLUMNS} FROM llm_usage"
 
 
 def totals_of(row: sqlite3.Row) -> RunTotals:
-    """Sums of a query over llm_usage. Nothing was used where there were no calls; unknown is what no call reported."""
-    if not row["calls"]:
+    """Sums of a query over llm_usage. Nothing was used where there were no entries; unknown is what no call reported.
+
+    What verify cost stands among the entries, so that no sum of money misses it; it is no model call.
+    """
+    if not row["entries"]:
         return RunTotals(usage=FREE, tokens=0, money=Money(), calls=0)
     usage = Usage(
         input=row["input"],

@@ -75,6 +75,7 @@ class ProjectSettings:
             recovery=settings["recovery"],
             ttl=settings["ttl"],
             failure_analysis=analyst_of(settings, settings["model"] or default_model(self._env)),
+            verify_micros_per_minute=round(settings["verify_price_per_minute"] * MICROS_PER_DOLLAR) or None,
             allow_test_edits=settings["allow_test_edits"],
             hold_on_cap=held("hold_on_cap"),
             hold_on_budget=held("hold_on_budget"),

@@ -130,7 +130,7 @@ def _attempt_row(row: AttemptRow) -> str:
         c = row.comparison
         found = _counts(c.fixed, c.new, c.still, c.pre_existing)
     size = f"+{row.diff.added} -{row.diff.removed}" if row.diff else ""
-    cost = money(row.money.micros if row.money.known else None, row.money.complete)
+    cost = money(row.cost.micros if row.cost.known else None, row.cost.complete)
     used = f"{plural(row.rounds, 'round')}, {cost}, cache {share(row.usage.cache_share)}"
     line = f"attempt {row.attempt:<3} " + "; ".join(filter(None, (found, size, used)))
     if row.passed:

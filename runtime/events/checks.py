@@ -44,6 +44,15 @@ class VerifyFinished(Event):
     excerpt: str = ""
 
 
+class VerifyCharged(Event):
+    """What a verify phase cost, whole or cut, where its price by the minute is set; attempt 0 is the baseline."""
+
+    type: Literal["verify_charged"] = "verify_charged"
+    attempt: int
+    wall_ms: int
+    cost_micros: int
+
+
 class ActionQuote(Part):
     """One recovery action as the router saw it. Costs in micro-dollars; `masked` says in words why it isn't available."""
 

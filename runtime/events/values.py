@@ -137,6 +137,8 @@ class RunSettings(Part):
     ttl: str = "5m"
     failure_analysis: str = ""
     """The model that sums up a run that ended badly; empty: none does."""
+    verify_micros_per_minute: int | None = None
+    """What a minute of verify costs; None where that isn't known."""
     allow_test_edits: bool = False
     hold_on_cap: bool = False
     hold_on_budget: bool = False

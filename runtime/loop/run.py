@@ -94,6 +94,7 @@ class Loop:
                 tree=checked.tree,
                 verify_wall_ms=checked.wall_ms,
                 verify_cpu_ms=checked.cpu_ms,
+                verify_micros=self._parts.verifier.charged_micros,
                 edited_tests=checked.edited,
             )
         )

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
+from decimal import Decimal
 
-from runtime.events.checks import VerifyFinished, VerifyStarted
+from runtime.catalog.rates import whole_micros
+from runtime.events.checks import VerifyCharged, VerifyFinished, VerifyStarted
 from runtime.events.loop import OutputDelta
 from runtime.events.values import Cause, Comparison, DiffStat, Finding, Verdict
 from runtime.loop.control import Control
 from runtime.loop.deltas import DeltaBatch
-from runtime.loop.interruptions import Cut
+from runtime.loop.interruptions import Aborted, Cut
+from runtime.loop.keeping import keep_row
 from runtime.loop.limits import Gate, seconds_left
 from runtime.loop.services import Services
 from runtime.loop.state import RunState
+from runtime.ports import CallRow
+from runtime.scope import scope
 from runtime.text import plain
+from runtime.usage import FREE
 from runtime.verify.causes import cause_of
 from runtime.verify.compare import compare, findings_by_id, lost_tests, silent_steps, steps_by_id
 from runtime.verify.edits import edited_checks
@@ -21,6 +28,7 @@ from runtime.verify.excerpt import excerpt
 from runtime.verify.steps import StepResult, VerifyContext, run_step, step_name
 from runtime.workspace.clone import Workspace
 
+PURPOSE = "verify"
 EVENT_FINDINGS = 500
 EVENT_EXCERPT = 4_000
 
@@ -72,6 +80,8 @@ class Verifier:
         self._context = context
         self._gate = gate
         self._phases = 0
+        self.charged_micros: int | None = None
+        """What the latest phase cost; None where verify has no price."""
 
     async def baseline(self) -> Checked:
         """Verify the start, before anything was changed; its findings are what later phases are compared with."""
@@ -87,15 +97,47 @@ class Verifier:
 
         Raises Aborted, and RunEnds where the time budget is used up; a cut by anything else lets the phase begin anew.
         """
+        self.charged_micros = None
         while True:
+            began = self._services.clock.monotonic()
             try:
                 left = seconds_left(self._state, self._control)
                 results = await self._control.guard(self._steps(attempt), left)
-                break
             except Cut:
+                await self._charge(attempt, began)
                 await self._control.gate()
                 await self._gate.check_time()
-        return await self._judge(tuple(results))
+            except Aborted:
+                await self._charge(attempt, began)
+                raise
+            else:
+                await self._charge(attempt, began)
+                return await self._judge(tuple(results))
+
+    async def _charge(self, attempt: int, began: float) -> None:
+        """Put what the time since `began` cost into the ledger, where a minute of verify has a price."""
+        price, clock = self._state.settings.verify_micros_per_minute, self._services.clock
+        if price is None:
+            return
+        wall_ms = int((clock.monotonic() - began) * 1000)
+        cost = whole_micros(Decimal(price) * wall_ms / 60_000)
+        self.charged_micros = (self.charged_micros or 0) + cost
+        self._control.emitter.emit(VerifyCharged(attempt=attempt, wall_ms=wall_ms, cost_micros=cost))
+        row = CallRow(
+            call_id=f"{self._state.run}-verify-{secrets.token_hex(4)}",
+            provider=PURPOSE,
+            model=PURPOSE,
+            usage=FREE,
+            cost_micros=cost,
+            price_version="project",
+            started_at=clock.now(),
+            latency_ms=wall_ms,
+            ttft_ms=None,
+            request_id=None,
+            outcome="ok",
+        )
+        with scope(attempt=attempt, leg=self._state.counters.leg, round=None, purpose=PURPOSE):
+            await keep_row(self._services, self._control, row)
 
     async def _steps(self, attempt: int) -> list[StepResult]:
         results: list[StepResult] = []

@@ -9,6 +9,7 @@ from runtime.events.checks import (
     FailureAnalysed,
     RecoveryDecided,
     StoplossScored,
+    VerifyCharged,
     VerifyFinished,
     VerifyStarted,
     WindowTaken,
@@ -49,6 +50,13 @@ def _finished(view: RunView, e: VerifyFinished) -> RunView:
     return replace(view, verifies=rows)
 
 
+def _charged(view: RunView, e: VerifyCharged) -> RunView:
+    row = next((row for row in view.attempts if row.attempt == e.attempt), None)
+    if row is not None:
+        view = on_attempt(view, e.attempt, verify_micros=(row.verify_micros or 0) + e.cost_micros)
+    return replace(view, money=view.money.plus(e.cost_micros))
+
+
 def _recovery(view: RunView, e: RecoveryDecided) -> RunView:
     row = RecoveryRow(e.attempt, e.action, e.router, e.why, e.quotes, e.overridden_by)
     view = replace(view, recoveries=(*view.recoveries, row))
@@ -85,6 +93,7 @@ def _analysed(view: RunView, e: FailureAnalysed) -> RunView:
 HANDLERS: dict[str, Handler] = {
     "verify_started": _started,
     "verify_finished": _finished,
+    "verify_charged": _charged,
     "recovery_decided": _recovery,
     "stoploss_scored": _scored,
     "window_taken": _window,

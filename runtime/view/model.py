@@ -130,6 +130,11 @@ class AttemptRow:
     next_action: Action | None = None
     why: str = ""
 
+    @property
+    def cost(self) -> Money:
+        """What it cost: its model calls, and its verify where that has a price."""
+        return self.money if self.verify_micros is None else self.money.plus(self.verify_micros)
+
 
 @dataclass(frozen=True, slots=True)
 class Hold:

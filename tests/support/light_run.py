@@ -201,6 +201,8 @@ class RandomModel:
 class RandomVerifier:
     """Takes its time, is cut and begun anew like the real one, and passes now and then."""
 
+    charged_micros: int | None = None
+
     def __init__(self, world: World, state: Any, control: Control, gate: Gate) -> None:
         self._world, self._state, self._control, self._gate = world, state, control, gate
         self._trees = 0

@@ -87,7 +87,7 @@ def per_attempt(view: RunView) -> str:
     done = [row for row in view.attempts if row.finished_ms is not None]
     if not done:
         return "No attempt is finished yet: what one costs isn't known."
-    known = [row.money.micros for row in done if row.money.complete]
+    known = [row.cost.micros for row in done if row.cost.complete]
     if len(known) < len(done):
         return "What an attempt costs isn't known: this model has no price for part of it."
     mean, most = sum(known) // len(known), max(known)

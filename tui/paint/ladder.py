@@ -73,7 +73,7 @@ def _rung(view: RunView, row: AttemptRow, now_ms: int) -> Rung:
         tuple(_findings(view, row, now_ms) if last else _verified(row)),
         diff,
         str(row.rounds),
-        words.money(row.money.micros, row.money.complete) if row.rounds else "",
+        words.money(row.cost.micros, row.cost.complete) if row.rounds else "",
         words.share(row.usage.cache_share) if row.rounds else "",
         _next(view, row, last),
     )

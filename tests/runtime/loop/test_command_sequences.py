@@ -154,6 +154,7 @@ def check_end(run: Watched) -> None:
     ends = [e for e in events if isinstance(e, loop.RunFinished)]
     assert len(ends) == 1
     (end,) = ends
+    assert "looptop itself failed" not in end.detail
     aborted = any(isinstance(e, supervision.RunAborted) for e in events)
     assert (end.reason is StopReason.ABORTED) == aborted
     assert {e.type for e in events[events.index(end) + 1 :]} == {"command_refused"}
