@@ -15,6 +15,7 @@ SHOWN = 80
 OTHER_VARIABLES = frozenset({"LOOPTOP_HOME", "LOOPTOP_CONFIG", "LOOPTOP_RUN", "LOOPTOP_STEP"})
 RATE = Setting("prices", "number", None, "", 0, 1_000_000)
 """Bounds of one rate, in dollars."""
+CATEGORY_KEYS = ("model", "escalate_to")
 VERIFY_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "command": str,
     "name": str,
@@ -79,9 +80,24 @@ def _table(setting: Setting, value: Any, subject: str) -> dict[str, Any]:
         inner = f"{subject}.{name}"
         if setting.key == "caps.defaults":
             found[name] = _number(SETTINGS["fix_verify_retry_cap"], item, inner)
+        elif setting.key == "categories":
+            found[name] = _category(item, inner)
         else:
             found[name] = _rates(item, inner)
     return found
+
+
+def _category(value: Any, subject: str) -> dict[str, str]:
+    """What a category of tasks is run with."""
+    if not isinstance(value, dict) or not value:
+        raise wrong(subject, value, 'a table such as { model = "claude-haiku-5-5" }')
+    for name, item in value.items():
+        if name not in CATEGORY_KEYS:
+            raise UsageError(
+                f"{subject} has the key {shown(name)}, which is not known.", f"It has: {', '.join(CATEGORY_KEYS)}."
+            )
+        checked(SETTINGS["model"], item, f"{subject}.{name}")
+    return value
 
 
 def _rates(value: Any, subject: str) -> dict[str, Any]:

@@ -42,6 +42,12 @@ _ALL = (
     Setting(
         "fix_verify_retry_cap", "count", None, "Retry cap of this project, instead of the default by model.", 1, 20
     ),
+    Setting(
+        "categories",
+        "table",
+        {},
+        "By --category: the model of its runs, and the stronger one to escalate to: { model = ..., escalate_to = ... }.",
+    ),
     Setting("caps.defaults", "table", {}, "Retry caps by prefix of the model's name; the longest prefix wins."),
     Setting("budget.tokens", "count", 1_000_000, "Tokens that a run may use; 0 is off.", 0, MOST_TOKENS),
     Setting("budget.usd", "number", 0.0, "Dollars that a run may cost; 0 is off.", 0, MOST_DOLLARS),

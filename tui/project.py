@@ -47,15 +47,21 @@ class ProjectSettings:
         self._env = env
         self._supervised = supervised
 
-    def of(self, root: Path, options: Mapping[str, object] | None = None) -> Project:
-        """The settings for a repository. Raises UsageError."""
+    def of(self, root: Path, options: Mapping[str, object] | None = None, category: str | None = None) -> Project:
+        """The settings for a repository, and for a category of tasks: its model stands in for the settings', not for an option.
+
+        Raises UsageError.
+        """
         settings = load_settings(config_of(self._env), root, self._env, options)
+        own = settings["categories"].get(category, {})
+        if "model" in own and not (options or {}).get("model"):
+            settings = load_settings(config_of(self._env), root, self._env, {**(options or {}), "model": own["model"]})
         return Project(
             settings,
             _verify(settings),
             _lent(settings, root),
             settings["fix_verify_retry_cap"],
-            self._run(settings),
+            self._run(settings).model_copy(update={"category": category, "escalate_to": own.get("escalate_to")}),
         )
 
     def _run(self, settings: Settings) -> RunSettings:

@@ -79,9 +79,9 @@ def run(
     cap = options["cap"]
     if cap is not None:
         check_cap(cap, "--cap")
-    project = ProjectSettings(os.environ, supervised=not headless).of(root_of(repo), keys)
+    project = ProjectSettings(os.environ, supervised=not headless).of(root_of(repo), keys, category)
     deliver = "apply" if apply_ else f"branch:{branch}" if branch else None
-    settings = project.run.model_copy(update={"cap": cap, "category": category, "tenant": tenant, "deliver": deliver})
+    settings = project.run.model_copy(update={"cap": cap, "tenant": tenant, "deliver": deliver})
     request = RunRequest(
         repo=repo,
         task=task,
