@@ -104,6 +104,16 @@ ACTIONS: tuple[Action, ...] = (
     Action("discard", "D", "discard", "Remove the change and its workspace", "supervise", _deliverable, 9),
     Action("open", "enter", "open", "Open the run under the cursor", "fleet", None, 0),
     Action("diff", "d", "diff", "Show what the run changed", "supervise", None, 2),
+    Action(
+        "compare",
+        "c",
+        "compare",
+        "Compare the attempt shown with others, in Verify and Diff",
+        "run",
+        None,
+        9,
+        argument="ATTEMPT ATTEMPT",
+    ),
     Action("new", "N", "new run", "Start a run", "fleet", None, 1),
     Action("order", "o", "order", "Order the runs another way", "fleet", None, 3),
     Action(

@@ -79,6 +79,8 @@ async def run_line(screen: Base, line: str) -> None:
             start(app, partial(app.open_run, rest), "open", "open a run")
         elif name == "find" and rest:
             screen.typed("find", rest, True)
+        elif name == "compare" and rest:
+            await _compare(screen, rest)
         elif (command := command_of(name, rest)) is not None:
             if screen.target is None:
                 raise UsageError("There is no run here to act on.")
@@ -89,6 +91,17 @@ async def run_line(screen: Base, line: str) -> None:
             raise UsageError(f"There is no command {head!r}.", _near(name))
     except LooptopError as error:
         app.tell(str(error), "warning")
+
+
+async def _compare(screen: Base, rest: str) -> None:
+    from tui.screens.run import RunScreen
+
+    numbers = rest.split()
+    if not isinstance(screen, RunScreen):
+        raise UsageError("Attempts are compared on a run's own screen.", "Open the run first.")
+    if len(numbers) > 2 or not all(number.isdecimal() for number in numbers):
+        raise UsageError(f"compare {rest}: attempts are numbers.", "Write :compare 1 3; 0 is the baseline.")
+    await screen.compare(int(numbers[0]), int(numbers[1]) if len(numbers) == 2 else None)
 
 
 def _near(name: str) -> str:

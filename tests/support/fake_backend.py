@@ -81,6 +81,7 @@ class FakeBackend:
         self.feeds: dict[str, list[Feed]] = {run: [] for run in runs}
         self.fleet: list[Summaries] = []
         self.sent: list[tuple[str, Command]] = []
+        self.diffs: list[tuple[int | None, int | None]] = []
         self.delivered: list[tuple[str, str, str | None]] = []
         self.started: list[tuple[str, str, tuple[VerifySpec, ...], RunSettings]] = []
         self.closed: bool | None = None
@@ -129,6 +130,7 @@ class FakeBackend:
         return OutputPage(piece.decode(errors="replace"), start, len(piece), len(self.output))
 
     async def diff(self, run: str, attempt: int | None = None, since: int | None = None) -> str:
+        self.diffs.append((attempt, since))
         return self.diff_text
 
     async def send(self, run: str, command: Command) -> Answer:

@@ -10,10 +10,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, Vertical
 
+from runtime.errors import UsageError
 from runtime.view.model import RunView
 from tui.actions import footer, of_place
 from tui.paint import gauges, ladder
 from tui.paint import run as paint
+from tui.paint.compare import attempt_name
 from tui.screens.base import Base, bindings
 from tui.screens.run_panes import TABS, RunPanes
 from tui.tasks import start
@@ -192,6 +194,29 @@ class RunScreen(Base):
     def on_do_diff(self) -> None:
         """Show the diff."""
         start(self, partial(self.action_tab, "Diff"), "tab", "tab")
+
+    def on_do_compare(self) -> None:
+        """Compare with the attempt that is shown, or no more."""
+        start(self, self._compare, "compare", "compare")
+
+    async def _compare(self) -> None:
+        if self.panes.base is not None:
+            self.panes.compare(None)
+            return
+        await self.compare(self.panes.shown_attempt, None)
+        self.looptop.tell(
+            f"comparing with {attempt_name(self.panes.shown_attempt)}: [ and ] choose the other, c ends it"
+        )
+
+    async def compare(self, base: int, other: int | None) -> None:
+        """Show what became of the findings between two attempts. Raises UsageError for one that isn't there."""
+        numbers = [0, *(row.attempt for row in self.view.attempts)]
+        for number in (base, other):
+            if number is not None and number not in numbers:
+                raise UsageError(f"There is no attempt {number} here.", f"There are: {', '.join(map(str, numbers))}.")
+        if self.panes.active not in ("Verify", "Diff"):
+            await self.action_tab("Verify")
+        self.panes.compare(base, other)
 
     def on_do_find(self) -> None:
         """Search in the pane."""

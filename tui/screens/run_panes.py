@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from runtime.view.model import RunView
 from tui.paint import panes as paint
+from tui.paint.compare import attempt_name, compare_lines
 from tui.paint.diff import diff_lines, summary
 from tui.paint.spans import Line, clean
 from tui.tasks import start
@@ -35,13 +36,15 @@ class RunPanes(Container):
         self.active = TABS[0]
         self.attempt: int | None = None
         """The attempt that Verify and Diff show; None is the latest."""
+        self.base: int | None = None
+        """The attempt that the shown one is compared with; None: it isn't."""
         self._made: dict[str, Widget] = {}
         self._diff = ""
-        self._diff_for: tuple[int | None, int] | None = None
+        self._diff_for: tuple[int | None, int | None] | None = None
 
     def _make(self, name: str) -> Widget:
         painters = {
-            "Verify": lambda w, _: paint.verify_lines(self.view, w, self._owner.now_ms(), self.attempt),
+            "Verify": lambda w, _: self._verify_painted(w),
             "Diff": lambda w, _: self._diff_painted(w),
             "StopLoss": lambda w, h: paint.stoploss_lines(self.view, w, h),
             "Recovery": lambda w, _: paint.recovery_lines(self.view, w),
@@ -128,6 +131,23 @@ class RunPanes(Container):
         self.attempt = numbers[max(0, min(len(numbers) - 1, at + step))]
         self.attempt_changed()
 
+    def compare(self, base: int | None, other: int | None = None) -> None:
+        """Compare an attempt (None: the one shown) with another; without a base no more."""
+        self.base = base
+        if other is not None:
+            self.attempt = other
+        self.attempt_changed()
+
+    @property
+    def shown_attempt(self) -> int:
+        """The number of the attempt that is shown."""
+        return self.attempt if self.attempt is not None else self.view.attempt
+
+    def _verify_painted(self, width: int) -> list[Line]:
+        if self.base is not None:
+            return compare_lines(self.view, self.base, self.shown_attempt, width)
+        return paint.verify_lines(self.view, width, self._owner.now_ms(), self.attempt)
+
     def attempt_changed(self) -> None:
         """Draw for another attempt."""
         self.draw()
@@ -147,8 +167,8 @@ class RunPanes(Container):
         row = next((row for row in self.view.attempts if row.attempt == self.attempt), None)
         attempt = self.attempt if row is not None and row.finished_ms is not None else None
         try:
-            self._diff = await backend.diff(self.view.run, attempt)
-            self._diff_for = (attempt, self.view.seq)
+            self._diff = await backend.diff(self.view.run, attempt, self.base or None)
+            self._diff_for = (attempt, self.base)
         except LooptopError as error:
             self._diff, self._diff_for = "", None
             self._owner.looptop.tell(str(error), "error")
@@ -158,7 +178,10 @@ class RunPanes(Container):
     def _diff_painted(self, width: int) -> list[Line]:
         if self._diff_for is None:
             return [[("loading ...", "muted")]]
-        name = f"attempt {self._diff_for[0]}" if self._diff_for[0] else "the change as it stands"
+        shown, base = self._diff_for
+        name = attempt_name(shown) if shown else "the change as it stands"
+        if base is not None:
+            name += f" against {attempt_name(base)}"
         if not self._diff.strip():
             return [paint.section("Diff", width), [], [(f"{name}: nothing was changed", "text")]]
         files, added, removed = summary(self._diff)
