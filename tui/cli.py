@@ -23,6 +23,7 @@ COMMANDS = {
     "discard": "tui.commands.deliver",
     "usage": "tui.commands.usage",
     "caps": "tui.commands.caps",
+    "stoploss": "tui.commands.stoploss",
     "config": "tui.commands.config",
     "doctor": "tui.commands.doctor",
 }
@@ -36,6 +37,7 @@ SUMMARIES = {
     "discard": "Remove a run's workspace and change.",
     "usage": "Tokens and money, by day, model, project, run, ...",
     "caps": "The retry caps in force, and why.",
+    "stoploss": "Train, calibrate, evaluate and score: which runs will fail.",
     "config": "Settings, each with where it came from.",
     "doctor": "Check what looptop needs on this machine.",
 }

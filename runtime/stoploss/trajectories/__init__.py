@@ -1,0 +1,1 @@
+"""Importers of recorded runs into one neutral form, and looptop's own history."""
