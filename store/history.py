@@ -10,10 +10,13 @@ from typing import Any
 
 from runtime.errors import UsageError
 from runtime.events.base import Event
+from runtime.events.codec import event_from_json
+from runtime.events.supervision import CommandAccepted, CommandRefused
 from runtime.view import RunView
 from store.database import Database
 from store.event_log import EventLog
 from store.lines import RunLine, run_line
+from store.owner import Owner
 from store.sums import SUM_COLUMNS
 from store.views import Views
 
@@ -182,6 +185,23 @@ class History:
         row = rows[0]
         at = datetime.fromisoformat(row["at"])
         return CommandAnswer(row["command"], row["sender"], bool(row["accepted"]), row["answer"], at)
+
+    async def answered(self, run: str, command_id: str) -> CommandAccepted | CommandRefused | None:
+        """The event that answered a command; None where none did yet."""
+        rows = await self._database.rows(
+            """SELECT body FROM events WHERE run = ? AND type IN ('command_accepted', 'command_refused')
+               AND json_extract(body, '$.command_id') = ? ORDER BY seq LIMIT 1""",
+            (run, command_id),
+        )
+        event = event_from_json(rows[0]["body"]) if rows else None
+        return event if isinstance(event, CommandAccepted | CommandRefused) else None
+
+    async def owner(self, run: str) -> Owner | None:
+        """The process that executes a run, or executed it last; None where that isn't known."""
+        rows = await self._database.rows("SELECT host, pid, pid_started FROM runs WHERE id = ?", (run,))
+        if not rows or rows[0]["host"] is None or rows[0]["pid"] is None:
+            return None
+        return Owner(rows[0]["host"], rows[0]["pid"], rows[0]["pid_started"] or 0.0)
 
     async def project_cap(self, project: str) -> int | None:
         """The project's override of the retry cap; None where there is none."""

@@ -16,6 +16,7 @@ from runtime.errors import ExitCode, LooptopError
 COMMANDS = {
     "run": "tui.commands.run",
     "demo": "tui.commands.demo",
+    "send": "tui.commands.send",
     "runs": "tui.commands.runs",
     "show": "tui.commands.show",
     "apply": "tui.commands.deliver",
@@ -30,6 +31,7 @@ COMMANDS = {
 SUMMARIES = {
     "run": "Fix a repository until its verify commands pass.",
     "demo": "The dashboard on a bundled broken project, with the embedded model.",
+    "send": "Send a command to a run: pause, set_cap, steer, abort, ...",
     "runs": "List runs.",
     "show": "Show a run: its attempts, costs and end.",
     "apply": "Put a run's change into the working tree.",

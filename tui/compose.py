@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -14,7 +15,7 @@ from runtime.bus import Bus
 from runtime.catalog.caps import check_cap, effective_cap
 from runtime.catalog.prices import Catalog
 from runtime.commands import Abort, Command
-from runtime.errors import UsageError
+from runtime.errors import EnvironmentFault, UsageError
 from runtime.events.loop import RunFinished
 from runtime.events.supervision import CommandAccepted, CommandRefused
 from runtime.events.values import RunSettings, VerifySpec
@@ -26,8 +27,9 @@ from runtime.models.base import Model
 from runtime.models.factory import Endpoint, endpoint_for, make_model
 from runtime.models.limiter import Limiter, Limits
 from runtime.models.transport import RetryPolicy, Transport
-from runtime.ports import Limit, SystemClock
+from runtime.ports import Limit, RecordBlocked, SystemClock
 from runtime.prompt.window import Turn
+from runtime.sockets.server import CommandServer
 from runtime.text import Masker, one_line, secret_values
 from runtime.verify.detect import Detected, detect_steps
 from runtime.verify.hazards import status_hazards
@@ -37,6 +39,8 @@ from runtime.workspace.repository import Repository, open_repository
 from store.owner import this_process
 from store.store import Store, open_store
 from tui.recovery import recover_lost
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +172,19 @@ class Cockpit:
             name, self._env, self.settings.base_url, silence_s=self.settings.transport.silence_s, make_local=local
         )
 
+    async def take(self, run: str, command: Command) -> CommandAccepted | CommandRefused:
+        """Give a run a command that came from outside of this process; its answer is in the record before it is told.
+
+        Raises UsageError where this process doesn't host the run.
+        """
+        handle = self.runs.get(run)
+        if handle is None:
+            raise UsageError(f"Run {run} isn't executed by this looptop.")
+        answer = handle.send(command)
+        with contextlib.suppress(RecordBlocked):
+            await self.store.record.flush()
+        return answer
+
     async def close(self, sender: str = "looptop") -> None:
         """Abort what still runs and wait for its end; the work is kept."""
         live = [handle for handle in self.runs.values() if not handle.done.done()]
@@ -226,8 +243,15 @@ async def open_cockpit(
     async with open_store(home) as store:
         cockpit = Cockpit(home, store, settings or HostSettings(), env if env is not None else os.environ)
         await recover_lost(store)
+        server = CommandServer(home, cockpit.take)
+        try:
+            await server.open()
+        except EnvironmentFault as error:
+            # Runs don't depend on it: they can't be sent commands from outside then.
+            log.warning("no commands are taken from other processes: %s", error)
         try:
             yield cockpit
         finally:
             with contextlib.suppress(asyncio.CancelledError):
                 await cockpit.close()
+            await server.close()
