@@ -33,6 +33,7 @@ def open_dashboard(request: RunRequest | None = None, host: HostSettings | None 
         await asyncio.to_thread(import_module, "tui.desk")
         from tui.compose import open_cockpit
         from tui.desk import Desk
+        from tui.memory import settle
         from tui.places import home_of
         from tui.project import ProjectSettings, host_settings
 
@@ -43,6 +44,7 @@ def open_dashboard(request: RunRequest | None = None, host: HostSettings | None 
         desk = Desk(cockpit, project)
         desk.keep(exits)
         await desk.load()
+        settle()
         return desk
 
     async def then(backend: Backend) -> str | None:

@@ -15,7 +15,7 @@ from runtime.events.loop import (
     RunPrepared,
     RunQueued,
 )
-from runtime.view.model import AttemptRow, Handler, Phase, RunView, TurnRow
+from runtime.view.model import AttemptRow, Handler, Phase, RunView, TurnRow, changed
 
 TURNS_KEPT = 200
 
@@ -24,17 +24,17 @@ def at_phase(view: RunView, phase: Phase, mono_ms: int) -> RunView:
     """The view in another phase, or unchanged when it is there already."""
     if view.phase is phase:
         return view
-    return replace(view, phase=phase, phase_since_ms=mono_ms)
+    return changed(view, phase=phase, phase_since_ms=mono_ms)
 
 
 def on_attempt(view: RunView, attempt: int, **changes: Any) -> RunView:
     """The view with some fields of one attempt's row changed."""
     rows = tuple(replace(row, **changes) if row.attempt == attempt else row for row in view.attempts)
-    return replace(view, attempts=rows)
+    return changed(view, attempts=rows)
 
 
 def _queued(view: RunView, e: RunQueued) -> RunView:
-    return replace(
+    return changed(
         view,
         task=e.task,
         repo=e.repo,
@@ -53,7 +53,7 @@ def _queued(view: RunView, e: RunQueued) -> RunView:
 
 
 def _prepared(view: RunView, e: RunPrepared) -> RunView:
-    return replace(
+    return changed(
         view,
         workspace=e.workspace,
         base_commit=e.base_commit,
@@ -66,7 +66,7 @@ def _prepared(view: RunView, e: RunPrepared) -> RunView:
 
 
 def _leg(view: RunView, e: LegStarted) -> RunView:
-    return replace(
+    return changed(
         view,
         leg=e.leg,
         models=(*view.models, e.model),
@@ -84,12 +84,12 @@ def _attempt_started(view: RunView, e: AttemptStarted) -> RunView:
     row = AttemptRow(e.attempt, e.leg, e.attempt_of_leg, e.model, started_ms=e.mono_ms)
     kept = tuple(old for old in view.attempts if old.attempt != e.attempt)
     resumed = next((old for old in view.attempts if old.attempt == e.attempt), None)
-    view = replace(view, attempts=(*kept, resumed or row), attempts_of_leg=e.attempt_of_leg)
+    view = changed(view, attempts=(*kept, resumed or row), attempts_of_leg=e.attempt_of_leg)
     return at_phase(view, Phase.FIXING, e.mono_ms)
 
 
 def _prompt(view: RunView, e: PromptAdded) -> RunView:
-    return replace(view, turns=(*view.turns, TurnRow(e.attempt, e.kind, e.text))[-TURNS_KEPT:])
+    return changed(view, turns=(*view.turns, TurnRow(e.attempt, e.kind, e.text))[-TURNS_KEPT:])
 
 
 def _attempt_finished(view: RunView, e: AttemptFinished) -> RunView:
@@ -108,7 +108,7 @@ def _attempt_finished(view: RunView, e: AttemptFinished) -> RunView:
         verify_cpu_ms=e.verify_cpu_ms,
         verify_micros=e.verify_micros,
     )
-    view = replace(view, diff=e.diff)
+    view = changed(view, diff=e.diff)
     return view if e.passed else at_phase(view, Phase.RECOVERING, e.mono_ms)
 
 
@@ -117,13 +117,13 @@ def _delivered(view: RunView, e: ChangeDelivered) -> RunView:
         e.how
     ]
     failed = f"{e.how} failed: {e.detail or ', '.join(e.conflicts)}"
-    return replace(view, delivered=done if e.ok else failed)
+    return changed(view, delivered=done if e.ok else failed)
 
 
 def _finished(view: RunView, e: RunFinished) -> RunView:
     view = at_phase(view, Phase.FINISHED, e.mono_ms)
     waited = view.waited_ms + (e.mono_ms - view.wait_since_ms if view.wait_since_ms is not None else 0)
-    return replace(
+    return changed(
         view,
         reason=e.reason,
         detail=e.detail,

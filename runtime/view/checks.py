@@ -16,13 +16,13 @@ from runtime.events.checks import (
 )
 from runtime.usage import add_usage
 from runtime.view.attempts import at_phase, on_attempt
-from runtime.view.model import Handler, Phase, RecoveryRow, RunView, ScoreRow, VerifyRow
+from runtime.view.model import Handler, Phase, RecoveryRow, RunView, ScoreRow, VerifyRow, changed
 
 
 def _started(view: RunView, e: VerifyStarted) -> RunView:
     row = VerifyRow(e.attempt, e.step, e.of, e.name, e.command, e.mono_ms)
     kept = tuple(old for old in view.verifies if (old.attempt, old.step) != (e.attempt, e.step))
-    view = replace(view, verifies=(*kept, row))
+    view = changed(view, verifies=(*kept, row))
     return at_phase(view, Phase.VERIFYING, e.mono_ms) if e.attempt else view
 
 
@@ -47,41 +47,41 @@ def _finished(view: RunView, e: VerifyFinished) -> RunView:
         else row
         for row in view.verifies
     )
-    return replace(view, verifies=rows)
+    return changed(view, verifies=rows)
 
 
 def _charged(view: RunView, e: VerifyCharged) -> RunView:
     row = next((row for row in view.attempts if row.attempt == e.attempt), None)
     if row is not None:
         view = on_attempt(view, e.attempt, verify_micros=(row.verify_micros or 0) + e.cost_micros)
-    return replace(view, money=view.money.plus(e.cost_micros))
+    return changed(view, money=view.money.plus(e.cost_micros))
 
 
 def _recovery(view: RunView, e: RecoveryDecided) -> RunView:
     row = RecoveryRow(e.attempt, e.action, e.router, e.why, e.quotes, e.overridden_by)
-    view = replace(view, recoveries=(*view.recoveries, row))
+    view = changed(view, recoveries=(*view.recoveries, row))
     return on_attempt(view, e.attempt, next_action=e.action, why=e.why)
 
 
 def _scored(view: RunView, e: StoplossScored) -> RunView:
     row = ScoreRow(e.step, e.scorer, e.score, e.threshold, e.mode, e.next_step, e.error)
     money = view.money.plus(e.cost_micros) if e.cost_micros is not None else view.money
-    return replace(view, scores=(*view.scores, row), money=money)
+    return changed(view, scores=(*view.scores, row), money=money)
 
 
 def _window(view: RunView, e: WindowTaken) -> RunView:
     left_out = e.turns_total - e.turns
     text = f"{e.turns} of {e.turns_total} turns, {e.characters:,} of {e.characters_total:,} characters"
-    return replace(view, window=text + (f"; {left_out} earlier turns are not sent" if left_out else ""))
+    return changed(view, window=text + (f"; {left_out} earlier turns are not sent" if left_out else ""))
 
 
 def _compacted(view: RunView, _: Compacted) -> RunView:
-    return replace(view, compactions=view.compactions + 1)
+    return changed(view, compactions=view.compactions + 1)
 
 
 def _analysed(view: RunView, e: FailureAnalysed) -> RunView:
     used = e.usage.total != 0
-    return replace(
+    return changed(
         view,
         analysis=e.text or e.error,
         usage=add_usage(view.usage, e.usage) if used else view.usage,

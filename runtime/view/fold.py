@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from runtime.events.base import Event
 from runtime.view import attempts, checks, rounds, supervision
-from runtime.view.model import Handler, RunView
+from runtime.view.model import Handler, RunView, changed
 
 HANDLERS: dict[str, Handler] = {
     **attempts.HANDLERS,
@@ -26,11 +25,11 @@ def fold(view: RunView, event: Event) -> RunView:
         return view
     handler = HANDLERS.get(event.type)
     if handler is None or type(event).__name__ == "UnknownEvent":
-        after = replace(view, unknown_events=view.unknown_events + 1)
+        after = changed(view, unknown_events=view.unknown_events + 1)
     else:
         after = handler(view, event)
     if after is view:
-        after = replace(view)
+        after = changed(view)
     # `after` was made in this call and nobody else holds it yet: its envelope is set in place, since one more copy of a
     # wide picture costs as much as the rest of the fold.
     set_field = object.__setattr__

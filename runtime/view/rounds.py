@@ -19,7 +19,7 @@ from runtime.events.loop import (
 )
 from runtime.usage import add_usage
 from runtime.view.attempts import at_phase, on_attempt
-from runtime.view.model import Handler, Phase, RoundRow, RunView, StepRow
+from runtime.view.model import Handler, Phase, RoundRow, RunView, StepRow, changed
 
 TAIL_CHARACTERS = 2_000
 STEPS_KEPT = 50
@@ -27,9 +27,9 @@ STEPS_KEPT = 50
 
 def _on_round(view: RunView, number: int, **changes: Any) -> RunView:
     if view.rounds and view.rounds[-1].round == number:
-        return replace(view, rounds=(*view.rounds[:-1], replace(view.rounds[-1], **changes)))
+        return changed(view, rounds=(*view.rounds[:-1], replace(view.rounds[-1], **changes)))
     rows = tuple(replace(row, **changes) if row.round == number else row for row in view.rounds)
-    return replace(view, rounds=rows)
+    return changed(view, rounds=rows)
 
 
 def _round(view: RunView, number: int) -> RoundRow | None:
@@ -43,15 +43,15 @@ def _started(view: RunView, e: RoundStarted) -> RunView:
         e.round, e.attempt, e.leg, e.model, e.mono_ms, e.at, e.prompt_estimate, predicted_read=e.predicted_read
     )
     view = at_phase(view, Phase.FIXING, e.mono_ms)
-    return replace(view, rounds=(*view.rounds, row), tail="", live_usage=None)
+    return changed(view, rounds=(*view.rounds, row), tail="", live_usage=None)
 
 
 def _delta(view: RunView, e: TextDelta) -> RunView:
-    return replace(view, tail=(view.tail + e.text)[-TAIL_CHARACTERS:])
+    return changed(view, tail=(view.tail + e.text)[-TAIL_CHARACTERS:])
 
 
 def _usage(view: RunView, e: UsageDelta) -> RunView:
-    return replace(view, live_usage=e.usage)
+    return changed(view, live_usage=e.usage)
 
 
 def _finished(view: RunView, e: RoundFinished) -> RunView:
@@ -73,7 +73,7 @@ def _finished(view: RunView, e: RoundFinished) -> RunView:
     if row is not None:
         usage, money = add_usage(row.usage, e.usage), row.money.plus(e.cost_micros)
         view = on_attempt(view, e.attempt, rounds=row.rounds + 1, usage=usage, money=money)
-    return replace(
+    return changed(
         view,
         usage=add_usage(view.usage, e.usage),
         money=view.money.plus(e.cost_micros),
@@ -88,8 +88,8 @@ def _retried(view: RunView, e: TransportRetried) -> RunView:
         view = _on_round(view, e.round, retries=row.retries + 1, retry_error=e.error)
     if e.usage is not None or e.cost_micros is not None:
         usage = add_usage(view.usage, e.usage) if e.usage else view.usage
-        view = replace(view, usage=usage, money=view.money.plus(e.cost_micros))
-    return replace(view, retries=view.retries + 1, tail="")
+        view = changed(view, usage=usage, money=view.money.plus(e.cost_micros))
+    return changed(view, retries=view.retries + 1, tail="")
 
 
 def _diagnosed(view: RunView, e: CacheDiagnosed) -> RunView:
@@ -115,7 +115,7 @@ def _called(view: RunView, e: ToolCalled) -> RunView:
     round_row = _round(view, e.round)
     if round_row is not None:
         view = _on_round(view, e.round, tools=round_row.tools + 1)
-    return replace(
+    return changed(
         view, steps_total=max(view.steps_total, e.step), recent_steps=(*view.recent_steps, row)[-STEPS_KEPT:]
     )
 
@@ -127,7 +127,7 @@ def _done(view: RunView, e: ToolFinished) -> RunView:
         else row
         for row in view.recent_steps
     )
-    return replace(view, recent_steps=rows)
+    return changed(view, recent_steps=rows)
 
 
 def _output(view: RunView, _: OutputDelta) -> RunView:
@@ -135,7 +135,7 @@ def _output(view: RunView, _: OutputDelta) -> RunView:
 
 
 def _switched(view: RunView, e: ModelSwitched) -> RunView:
-    return replace(view, notices=(*view.notices, f"model {e.old} -> {e.new}: {e.why}".removesuffix(": "))[-50:])
+    return changed(view, notices=(*view.notices, f"model {e.old} -> {e.new}: {e.why}".removesuffix(": "))[-50:])
 
 
 HANDLERS: dict[str, Handler] = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from runtime.events.supervision import (
     ApprovalGiven,
     ApprovalRequested,
@@ -19,85 +17,85 @@ from runtime.events.supervision import (
     SteerDelivered,
     SteerQueued,
 )
-from runtime.view.model import Approval, Handler, Hold, RunView
+from runtime.view.model import Approval, Handler, Hold, RunView, changed
 
 NOTICES_KEPT = 50
 
 
 def _waiting(view: RunView, mono_ms: int) -> RunView:
     """Start the clock of a wait unless one runs already."""
-    return view if view.wait_since_ms is not None else replace(view, wait_since_ms=mono_ms)
+    return view if view.wait_since_ms is not None else changed(view, wait_since_ms=mono_ms)
 
 
 def _going(view: RunView, mono_ms: int) -> RunView:
     """Stop the clock of the wait when neither a hold nor a pause is left."""
     if view.wait_since_ms is None or view.hold is not None or view.paused:
         return view
-    return replace(view, waited_ms=view.waited_ms + max(0, mono_ms - view.wait_since_ms), wait_since_ms=None)
+    return changed(view, waited_ms=view.waited_ms + max(0, mono_ms - view.wait_since_ms), wait_since_ms=None)
 
 
 def _accepted(view: RunView, e: CommandAccepted) -> RunView:
     change = f" {e.old} -> {e.new}" if e.new is not None else ""
     effect = f": {e.effect}" if e.effect else ""
-    return replace(view, last_answer=f"{e.command}{change} accepted{effect}")
+    return changed(view, last_answer=f"{e.command}{change} accepted{effect}")
 
 
 def _refused(view: RunView, e: CommandRefused) -> RunView:
-    return replace(view, last_answer=f"{e.command} refused: {e.why}")
+    return changed(view, last_answer=f"{e.command} refused: {e.why}")
 
 
 def _cap(view: RunView, e: CapChanged) -> RunView:
-    return replace(view, cap=e.new, cap_source=e.source)
+    return changed(view, cap=e.new, cap_source=e.source)
 
 
 def _budget(view: RunView, e: BudgetChanged) -> RunView:
     if e.kind == "seconds":
-        return replace(view, budget_seconds=e.new)
+        return changed(view, budget_seconds=e.new)
     whole = None if e.new is None else int(e.new)
-    return replace(view, budget_tokens=whole) if e.kind == "tokens" else replace(view, budget_micros=whole)
+    return changed(view, budget_tokens=whole) if e.kind == "tokens" else changed(view, budget_micros=whole)
 
 
 def _queued(view: RunView, e: SteerQueued) -> RunView:
-    return replace(view, steers_waiting=(*view.steers_waiting, e.command_id))
+    return changed(view, steers_waiting=(*view.steers_waiting, e.command_id))
 
 
 def _delivered(view: RunView, e: SteerDelivered) -> RunView:
-    return replace(view, steers_waiting=tuple(one for one in view.steers_waiting if one != e.command_id))
+    return changed(view, steers_waiting=tuple(one for one in view.steers_waiting if one != e.command_id))
 
 
 def _asked(view: RunView, e: ApprovalRequested) -> RunView:
-    return replace(view, approvals=(*view.approvals, Approval(e.step, e.tool, e.command, e.why, e.hidden)))
+    return changed(view, approvals=(*view.approvals, Approval(e.step, e.tool, e.command, e.why, e.hidden)))
 
 
 def _given(view: RunView, e: ApprovalGiven) -> RunView:
-    return replace(view, approvals=tuple(one for one in view.approvals if one.step != e.step))
+    return changed(view, approvals=tuple(one for one in view.approvals if one.step != e.step))
 
 
 def _held(view: RunView, e: RunHeld) -> RunView:
     hold = Hold(e.why, e.text, e.ends_with, since_ms=e.mono_ms, until_mono_ms=e.until_mono_ms)
-    return _waiting(replace(view, hold=hold), e.mono_ms)
+    return _waiting(changed(view, hold=hold), e.mono_ms)
 
 
 def _paused(view: RunView, e: RunPaused) -> RunView:
-    return _waiting(replace(view, paused=True, pause_text=e.reason), e.mono_ms)
+    return _waiting(changed(view, paused=True, pause_text=e.reason), e.mono_ms)
 
 
 def _resumed(view: RunView, e: RunResumed) -> RunView:
     if e.resumed:
-        view = replace(view, hold=None, paused=False, reason=None, detail="", live_usage=None)
+        view = changed(view, hold=None, paused=False, reason=None, detail="", live_usage=None)
     elif e.from_hold:
-        view = replace(view, hold=None)
+        view = changed(view, hold=None)
     else:
-        view = replace(view, paused=False, pause_text="")
+        view = changed(view, paused=False, pause_text="")
     return _going(view, e.mono_ms)
 
 
 def _aborted(view: RunView, e: RunAborted) -> RunView:
-    return replace(view, receipt=e.receipt)
+    return changed(view, receipt=e.receipt)
 
 
 def _notice(view: RunView, e: Notice) -> RunView:
-    return replace(view, notices=(*view.notices, e.text)[-NOTICES_KEPT:])
+    return changed(view, notices=(*view.notices, e.text)[-NOTICES_KEPT:])
 
 
 HANDLERS: dict[str, Handler] = {
