@@ -11,6 +11,7 @@ from runtime.events.supervision import UnknownEvent
 from support.event_streams import Script
 from support.sample_runs import fleet, hostile_run, main_run
 from tui.paint import transcript as module
+from tui.paint.entries import Entry
 from tui.paint.spans import cells
 from tui.paint.transcript import Transcript
 
@@ -117,3 +118,27 @@ def test_folding_shows_and_hides_the_rest() -> None:
     assert folded == 1
     read.toggle()
     assert read.height(80, True) == 1 + len(read.body) == 29
+
+
+def test_an_output_without_end_does_not_push_out_what_came_before_it() -> None:
+    script = Script("t1").open("x").prepared(()).leg_begins("claude-sonnet-5-5").attempt_begins(1, "the task")
+    script.think("I'll look.\n")
+    script.tool("shell", {"command": "yes"}, "", finish=False)
+    transcript = Transcript()
+    transcript.take(script.events)
+    before = [entry.seq for entry in transcript.entries]
+    block = "".join(f"line {n} of an output without end\n" for n in range(2_000))
+    for _ in range(100):
+        transcript.take([script.add(OutputDelta(step=1, text=block))])
+        transcript.trim()
+    assert [entry.seq for entry in transcript.entries] == before
+    assert all(entry.size == sum(map(len, entry.body)) for entry in transcript.entries)
+
+
+@given(st.lists(st.text(st.sampled_from("ab\n"), max_size=40), max_size=30))
+def test_an_entry_knows_its_size(pieces: list[str]) -> None:
+    entry = Entry("text", 1)
+    for piece in pieces:
+        entry.append(piece)
+    assert "\n".join(entry.body) == "".join(pieces)
+    assert entry.size == sum(map(len, entry.body))

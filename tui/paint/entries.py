@@ -10,6 +10,8 @@ from tui.paint.spans import TAB, Line, Span, cells, cut, cut_line, spread, width
 
 LINES_KEPT = 2_000
 """Most lines an entry keeps; of a longer output the newest. The whole is in the record."""
+LINE_KEPT = 20_000
+"""Most characters an entry keeps of one line: the newest."""
 INDENT = "  "
 MARKS = {
     "text": ("", "text"),
@@ -43,6 +45,8 @@ class Entry:
     """Whether long lines are cut instead of wrapped: a list of findings reads better so."""
     open_line: bool = False
     """Whether the body's last line may still grow."""
+    size: int = 0
+    """Characters of the body."""
     _cache: tuple[int, bool, list[Line]] | None = None
     _stable: tuple[int, bool, int, list[Line]] | None = None
     """Width, wrapping, and the layout of the first so many lines of a body that only grows: they aren't laid out again."""
@@ -54,12 +58,18 @@ class Entry:
     def append(self, text: str) -> None:
         """Let the body grow by a piece of text, which may begin in the middle of a line."""
         pieces = text.split("\n")
+        before = 0
         if self.open_line and self.body:
+            before = len(self.body[-1])
             pieces[0] = self.body.pop() + pieces[0]
+        if len(text) + before > LINE_KEPT:
+            pieces = [piece[-LINE_KEPT:] for piece in pieces]
         self.open_line = True
-        self.body.extend(piece[-20_000:] for piece in pieces)
+        self.body += pieces
+        self.size += sum(map(len, pieces)) - before
         if len(self.body) > LINES_KEPT:
             surplus = len(self.body) - LINES_KEPT
+            self.size -= sum(map(len, self.body[:surplus]))
             del self.body[:surplus]
             self.dropped += surplus
             self._stable = None
@@ -67,7 +77,7 @@ class Entry:
 
     def replace_body(self, text: str, roles: list[str] | None = None) -> None:
         """Put in a whole body."""
-        self.body, self.roles, self.dropped, self.open_line = [], None, 0, False
+        self.body, self.roles, self.dropped, self.open_line, self.size = [], None, 0, False, 0
         if text:
             self.append(text.rstrip("\n"))
             self.roles = roles[-len(self.body) :] if roles else None

@@ -31,7 +31,6 @@ class Transcript:
         """Entries dropped at the front since the start."""
         self._by_key: dict[tuple[str, int], Entry] = {}
         self._streamed: set[int] = set()
-        self._characters = 0
         self._handlers: dict[str, Callable[[Any], None]] = {
             "attempt_started": self._attempt,
             "prompt_added": self._prompt,
@@ -69,8 +68,9 @@ class Transcript:
     def trim(self) -> int:
         """Drop the oldest entries above the bound; returns how many lines of the list went."""
         surplus = max(0, len(self.entries) - ENTRIES_KEPT)
-        while self._characters > CHARACTERS_KEPT and surplus < len(self.entries) - 1:
-            self._characters -= sum(len(line) for line in self.entries[surplus].body)
+        size = sum(entry.size for entry in self.entries[surplus:])
+        while size > CHARACTERS_KEPT and surplus < len(self.entries) - 1:
+            size -= self.entries[surplus].size
             surplus += 1
         for entry in self.entries[:surplus]:
             if entry.key is not None:
@@ -86,7 +86,6 @@ class Transcript:
         self.entries[:0] = older.entries
         if older.first_seq is not None:
             self.first_seq = older.first_seq
-        self._characters += older._characters
         return len(older.entries)
 
     # Building entries
@@ -95,7 +94,6 @@ class Transcript:
         self.entries.append(entry)
         if entry.key is not None:
             self._by_key[entry.key] = entry
-        self._characters += sum(len(line) for line in entry.body)
         return entry
 
     def _known(self, kind: str, number: int) -> Entry | None:
@@ -127,7 +125,6 @@ class Transcript:
         else:
             last = self._add(Entry(kind, e.seq, key=("said", e.round)))
         last.append(e.text)
-        self._characters += len(e.text)
 
     def _round_finished(self, e: loop.RoundFinished) -> None:
         if e.round not in self._streamed:
@@ -159,7 +156,6 @@ class Transcript:
         if entry.roles is None:
             entry.preview = -8
             entry.append(e.text)
-            self._characters += len(e.text)
 
     def _tool_finished(self, e: loop.ToolFinished) -> None:
         entry = self._known("step", e.step)
