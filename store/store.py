@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from store.calibrations import Calibrations
 from store.claims import Claims
 from store.database import Database
 from store.event_log import EventLog
@@ -33,6 +34,7 @@ class Store:
     projects: Projects
     claims: Claims
     retention: Retention
+    calibrations: Calibrations
 
 
 @asynccontextmanager
@@ -47,7 +49,18 @@ async def open_store(home: Path) -> AsyncIterator[Store]:
     claims = Claims(database, events)
     claims.start()
     try:
-        yield Store(database, events, ledger, history, reports, views, projects, claims, Retention(database))
+        yield Store(
+            database,
+            events,
+            ledger,
+            history,
+            reports,
+            views,
+            projects,
+            claims,
+            Retention(database),
+            Calibrations(database),
+        )
     finally:
         try:
             await claims.close()

@@ -25,7 +25,7 @@ from runtime.stoploss.threshold import Calibration, Success, calibrate, least_su
 from runtime.stoploss.training import train
 from runtime.stoploss.trajectories.load import load
 from runtime.stoploss.window import Window, windows
-from store.calibrations import STOPLOSS, Calibrations
+from store.calibrations import STOPLOSS
 from store.home import prepare_home
 from store.store import FILE_NAME, Store
 from tui.cli import echo_json
@@ -72,7 +72,7 @@ def calibrate_threshold(
     made = asyncio.run(_calibrate(runs, name, target, base_url, executor, project))
 
     async def keep(store: Store, _: Path) -> None:
-        await Calibrations(store.database).add(
+        await store.calibrations.add(
             STOPLOSS, made.to_json(), made.successes, project=project, model=executor, scorer=made.scorer
         )
 
@@ -203,7 +203,7 @@ async def _own_run(store: Store, beginning: str, scorer: str) -> tuple[Trajector
     from store.trajectories import trajectory
 
     run = await trajectory(store.database, await store.history.find(beginning))
-    row = await Calibrations(store.database).latest(STOPLOSS, project=run.project, model=run.executor, scorer=scorer)
+    row = await store.calibrations.latest(STOPLOSS, project=run.project, model=run.executor, scorer=scorer)
     return run, None if row is None else calibration_from(row.body)
 
 
