@@ -142,6 +142,8 @@ class RunSettings(Part):
     allow_test_edits: bool = False
     hold_on_cap: bool = False
     hold_on_budget: bool = False
+    hold_on_approval: bool = True
+    """Whether a call that needs an approval waits for it; else it is denied, because nobody can be asked."""
     deliver: str | None = None
     """`apply`, `branch:NAME`, or None: what to do with a passed change at the end."""
 

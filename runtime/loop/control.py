@@ -46,6 +46,8 @@ class Control:
     steers_next: list[Steer] = field(default_factory=list)
     verdicts: dict[int, tuple[bool, str, str]] = field(default_factory=dict)
     """Approvals by tool step: approved or not, sender, reason."""
+    undecided: set[int] = field(default_factory=set)
+    """Tool steps that wait for an approval."""
     active_budget_s: float | None = None
     """The time budget, in seconds of activity; None is off."""
     processes_at_abort: int = 0

@@ -7,13 +7,13 @@ from typing import Any
 
 from runtime import commands as c
 from runtime.events.supervision import (
+    ApprovalGiven,
     BudgetChanged,
     CapChanged,
     CommandAccepted,
     CommandRefused,
     SteerQueued,
 )
-from runtime.events.values import HoldReason
 from runtime.loop.control import Control
 from runtime.loop.state import RunState
 from runtime.process.tree import find_marked
@@ -168,14 +168,23 @@ class Mailbox:
         return None, command.action.value, "taken at the next decision"
 
     def _decide(self, step: int | None, approved: bool, command: c.Approve | c.Deny) -> Answer:
-        waiting = self._control.waiting
-        word = "approve" if approved else "deny"
-        if waiting is None or word not in waiting.ends_with:
+        control, waiting = self._control, self._control.waiting
+        word, done = ("approve", "approved") if approved else ("deny", "denied")
+        if not control.undecided and step is None and waiting is not None and word in waiting.ends_with:
+            waiting.ended_by = word
+            return None, None, done
+        if not control.undecided:
             raise Refused("nothing waits for an approval")
-        if waiting.why is HoldReason.APPROVAL:
-            self._control.verdicts[step or self._state.counters.step] = (approved, command.sender, command.reason)
-        waiting.ended_by = word
-        return None, None, "approved" if approved else "denied"
+        if step is not None and step not in control.undecided:
+            raise Refused(f"step {step} doesn't wait for an approval; waiting: {_steps(control.undecided)}")
+        steps = control.undecided.copy() if step is None else {step}
+        control.undecided -= steps
+        for one in sorted(steps):
+            control.verdicts[one] = (approved, command.sender, command.reason)
+            control.emitter.emit(
+                ApprovalGiven(step=one, approved=approved, sender=command.sender, reason=command.reason)
+            )
+        return None, None, f"{done}: {_steps(steps)}"
 
     def _approve(self, command: c.Approve) -> Answer:
         return self._decide(command.step, True, command)
@@ -209,6 +218,10 @@ class Mailbox:
             return None, None, "the run ends here"
         self._control.end_attempt = True
         return None, None, "the fix phase ends; verify follows"
+
+
+def _steps(steps: set[int]) -> str:
+    return f"step{'s' if len(steps) > 1 else ''} {', '.join(map(str, sorted(steps)))}"
 
 
 def _budget(kind: str, value: float | None) -> str:

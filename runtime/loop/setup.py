@@ -31,6 +31,10 @@ from runtime.workspace.lend import UNPROTECTED
 from runtime.workspace.repository import Repository
 
 SETUP_TIMEOUT_S = 1800.0
+OWN_INTERPRETER = "the python on PATH lacks what verify needs; looptop's own interpreter is used"
+UNCONFINED = (
+    "no sandbox, and every command runs unasked: what the model runs can do all that you can (approval = ask asks you)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +238,8 @@ def _tell(parts: Parts, baseline: Checked, notes: list[str]) -> None:
 
 
 def _notes_of(parts: Parts) -> list[str]:
+    if parts.confined.sandbox is None and state.settings.approval == "auto":
+        notes.append(UNCONFINED)
     """The workspace's notes, without the one that what is lent can be written."""
     confined = parts.confined.sandbox is not None
     return [note for note in parts.workspace.notes if not (confined and note.startswith(UNPROTECTED))]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from runtime.events.loop import OutputDelta, ToolCalled, ToolFinished
 from runtime.events.values import StepStatus
+from runtime.loop.approving import Approver
 from runtime.loop.control import Control
 from runtime.loop.deltas import DeltaBatch
 from runtime.loop.interruptions import Aborted, Cut
@@ -16,6 +17,7 @@ from runtime.tools.registry import ToolContext, ToolOutcome, call_key, execute
 
 REPEATS_END = 3
 """The same call with the same result this many times in a row ends the fix phase."""
+PHASE_ENDED = "the fix phase has ended"
 MALFORMED_REPEATS_END = 2
 """A call that is cut at the same place again won't get through by trying once more."""
 
@@ -44,20 +46,29 @@ class Stepper:
     services: Services
     context: ToolContext
     repetition: Repetition = field(default_factory=Repetition)
+    approver: Approver = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.approver = Approver(self.state, self.control, self.services, self.context)
 
     async def run(self, calls: tuple[ToolCall, ...]) -> tuple[list[ToolResult], str]:
         """Execute the calls; returns their results in order, and why the phase ends (empty: it goes on).
 
-        A call after which the phase ends, and every call cut by a supervisor, still has its result. Raises Aborted.
+        A call after which the phase ends, and every call cut by a supervisor, still has its result. All calls that need an
+        approval are asked for before the first one is executed; each waits for its own in its turn. Raises Aborted.
         """
         results: list[ToolResult] = []
         ends = ""
+        self.approver.ask(calls, self.state.counters.step + 1)
         for call in calls:
+            step = self.state.counters.step + 1
+            denied = None if ends else await self.approver.permit(call, step)
             self._announce(call)
             if ends:
-                outcome = ToolOutcome(StepStatus.DENIED, "Not executed: the fix phase has ended.")
+                self.approver.drop(step, PHASE_ENDED)
+                outcome = ToolOutcome(StepStatus.DENIED, f"Not executed: {PHASE_ENDED}.")
             else:
-                outcome = await self._execute(call)
+                outcome = denied or await self._execute(call)
             ends = self._finish(call, outcome, results) or ends
         return results, ends
 

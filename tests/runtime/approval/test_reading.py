@@ -68,10 +68,11 @@ DOES_MORE = (
     "git remote add x y", "git remote show origin", "git stash", "git config x y", "git cat-file --textconv HEAD:x", "git log --help",
     "git -ccore.pager=id log", "cd x && git status", "git ls-files --recurse-submodules", "git fetch", "git diff --no-index a b",
     # substitution, assignment, grouping
-    "cat `id`", "cat $X", "cat ${X}", "cat \"$(id)\"", "cat \"`id`\"", "echo $((1))", "cat <(id)", "cat >(id)", "cat {a,b}", "X=1 cat x",
+    "cat `id`",
+    "cat $X", "cat ${X}", "cat \"$(id)\"", "cat \"`id`\"", "echo $((1))", "cat <(id)", "cat >(id)", "cat {a,b}", "X=1 cat x",
     "GIT_PAGER=id git log", "PATH=. cat x", "cat $'x'", "cat $\"x\"", "(cat x)", "{ cat x; }", "cat x & id", "cat x &", "f() { id; }",
     "if true; then id; fi", "for x in a; do cat x; done", "cat <<E\n$(id)\nE", "cat <<< x", "cat <\\\n<E\necho '$(id)'\nE", "a\\\nb",
-    "[[ -v x ]]", "trap id EXIT", "case x in x) id;; esac", "cat x |& tee y", "alias cat=rm", "printf -v PATH x", "printf '-v' PATH x", "set -x",
+    "[[ -v x ]]", "trap id EXIT", "case x in x) id;; esac", "cat x |& tee y", "alias cat=rm", "printf -v PATH x", "printf '-v' PATH x", "set",
     # names
     "./cat x", "/bin/cat x", "bin/cat x", "c?t x", "~/cat x", "../cat x", "cat\u200b x", "Cat x", "", "   ", "#", "'' x",
     # options hidden in file names
