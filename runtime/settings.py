@@ -33,6 +33,10 @@ class Settings:
         """A setting's value."""
         return self._values[key].value
 
+    def origin(self, key: str) -> str:
+        """Where a setting's value came from."""
+        return self._values[key].origin
+
     def items(self) -> list[tuple[str, Value]]:
         """Every setting with its value and origin, in the order of their definition."""
         return [(key, self._values[key]) for key in SETTINGS]
@@ -46,7 +50,8 @@ def load_settings(
     files = [(user_file, False)] if root is None else [(user_file, False), (root / PROJECT_FILE, True)]
     for path, of_project in files:
         for key, value in read_file(path, of_project=of_project).items():
-            values[key] = Value(value, str(path))
+            if not (of_project and SETTINGS[key].looser(value, values[key].value)):
+                values[key] = Value(value, str(path))
     check_variables(env)
     for key, setting in SETTINGS.items():
         text = env.get(setting.variable)

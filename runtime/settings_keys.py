@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from runtime.approval.modes import MODES
+
 Kind = Literal["text", "count", "number", "flag", "list", "table", "verify", "choice"]
 MOST_TOKENS, MOST_DOLLARS, MOST_MINUTES = 10**12, 10**9, 10**6
 """Upper bounds beyond any use, so that no figure overflows the store's integers."""
@@ -23,6 +25,12 @@ class Setting:
     high: float | None = None
     choices: tuple[str, ...] = ()
     own: bool = False
+    tightens: bool = False
+    """Whether a project's file may only choose later, that is stricter, than the user's."""
+
+    def looser(self, value: Any, than: Any) -> bool:
+        """Whether a value isn't for a project to choose, because the user's is stricter."""
+        return self.tightens and self.choices.index(value) < self.choices.index(than)
 
     @property
     def variable(self) -> str:
@@ -80,6 +88,28 @@ _ALL = (
     Setting("max_output_tokens", "count", 16_384, "Output tokens of one call.", 1, 1_000_000),
     Setting("ttl", "choice", "5m", "Lifetime of cache entries.", choices=("5m", "1h")),
     Setting("recovery", "choice", "fixed:reflect", "What follows a failed attempt.", choices=("fixed:reflect",)),
+    # A repository must not decide that what comes out of it runs unasked.
+    Setting(
+        "approval",
+        "choice",
+        "auto",
+        "What runs unasked: auto all, ask what provably only reads, read-only refuses the rest; a project's file may only be stricter.",
+        choices=MODES,
+        tightens=True,
+    ),
+    Setting(
+        "stoploss.mode",
+        "choice",
+        None,
+        "What follows when a run looks like failing; by default ask in the dashboard, abort headless, as far as it is calibrated.",
+        choices=("off", "watch", "ask", "abort"),
+    ),
+    Setting(
+        "stoploss.scorer",
+        "text",
+        "auto",
+        "What scores: the calibrated one (auto), step-limit, embedded, served:MODEL, judge:MODEL, or several joined by +.",
+    ),
     Setting("hold_on_cap", "flag", None, "Hold at the retry cap; by default in the dashboard only."),
     Setting("hold_on_budget", "flag", None, "Hold at a budget; by default in the dashboard only."),
     Setting("include_dirty", "flag", False, "Start from the uncommitted changes too."),

@@ -17,7 +17,14 @@ _TAGS = "\U000e0000-\U000e007f"
 _SEPARATORS = "\u0085\u2028\u2029"
 _UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_BIDI}{_INVISIBLE}{_TAGS}{_SEPARATORS}]")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_HIDDEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}{_INVISIBLE}{_TAGS}{_SEPARATORS}]")
+_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_HIDDEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}{_INVISIBLE}{_TAGS}{_SEPARATORS}{_SELECTORS}]")
+# What a reader takes for a space or for nothing.
+_BLANK_LIKE = re.compile(f"[\u00a0\u1680\u2000-\u200a\u200d\u202f\u205f\u2800\u3000{_SELECTORS}]")
+_RUNS = re.compile(" {4,}|\t+")
+_EMPTY_LINES = re.compile("\n{4,}")
+_INDENT = 16
+"""Spaces at the beginning of a line that are taken for its indent."""
 _BLANKS = re.compile("[ \t\n]+")
 _JOINER = "\u200d"
 # CSI and OSC as ECMA-48 forms them; anything else that begins with ESC is left for `visible` to mark.
@@ -83,6 +90,26 @@ def one_line(text: str, limit: int = 0) -> str:
 def hidden_characters(text: str) -> int:
     """How many characters of the text don't show, line ends and tabs apart."""
     return len(_HIDDEN.findall(text))
+
+
+def revealed(text: str) -> str:
+    """Every character of a text that somebody is to agree to: like `visible`, and blanks that could push something out of sight
+    are marks with their count, those that look like others marks with their number."""
+    text = _BLANK_LIKE.sub(lambda m: f"\u27e8U+{ord(m.group()):04X}\u27e9", text.replace("\r", _NAMED[13]))
+    text = _EMPTY_LINES.sub(lambda m: f"\n\u27e8{len(m.group()) - 1} empty lines\u27e9\n", visible(text))
+    return "\n".join(map(_counted, text.split("\n")))
+
+
+def _counted(line: str) -> str:
+    indent = len(line) - len(line.lstrip(" "))
+    if indent > _INDENT:
+        indent = 0
+    return line[:indent] + _RUNS.sub(_run, line[indent:])
+
+
+def _run(match: re.Match[str]) -> str:
+    count, word = len(match.group()), "tab" if match.group()[0] == "\t" else "space"
+    return f"\u27e8{count} {word}s\u27e9" if count > 1 else f"\u27e8{word}\u27e9"
 
 
 def storable(text: str) -> str:

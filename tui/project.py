@@ -17,6 +17,7 @@ from runtime.models.transport import RetryPolicy
 from runtime.ports import Limit
 from runtime.process.sandbox.choose import SandboxSettings
 from runtime.settings import Settings, load_settings
+from runtime.settings_keys import SETTINGS
 from runtime.usage import MICROS_PER_DOLLAR
 from runtime.workspace.lend import propose
 from tui.compose import HostSettings
@@ -79,6 +80,7 @@ class ProjectSettings:
             max_output_tokens=settings["max_output_tokens"],
             include_dirty=settings["include_dirty"],
             recovery=settings["recovery"],
+            approval=settings["approval"],
             ttl=settings["ttl"],
             failure_analysis=analyst_of(settings, settings["model"] or default_model(self._env)),
             verify_micros_per_minute=round(settings["verify_price_per_minute"] * MICROS_PER_DOLLAR) or None,
@@ -89,6 +91,8 @@ class ProjectSettings:
 
 
 def analyst_of(settings: Settings, model: str) -> str:
+            # Headless runs never wait unless they were told to.
+            hold_on_approval=self._supervised or settings.origin("approval") == SETTINGS["approval"].option,
     """The model that sums up a run of `model` that ended badly, with its provider; empty where none does. Raises UsageError."""
     when, provider = settings["failure_analysis.when"], settings["failure_analysis.provider"]
     if when == "never" or (when == "auto" and provider != wire_of(model)):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from runtime.events import checks, loop, supervision
 from runtime.events.base import Event
 from runtime.events.values import Verdict
-from runtime.text import one_line, visible
+from runtime.text import one_line, revealed, visible
 from runtime.view import RunView
 from runtime.view.model import AttemptRow
 from runtime.view.rounds import step_title
@@ -21,6 +21,9 @@ class Progress:
 
     def lines(self, event: Event, view: RunView) -> Iterator[str]:
         """The lines that an event is worth; `view` is the picture after it."""
+        if isinstance(event, supervision.ApprovalRequested):
+            yield from _approval_lines(event)
+            return
         for line in self._lines(event, view):
             indent = len(line) - len(line.lstrip(" "))
             yield " " * indent + one_line(line, 400)
@@ -53,12 +56,26 @@ class Progress:
                 yield _attempt_line(event)
             case supervision.RunHeld():
                 yield f"held ({event.why.value}): {event.text}"
+                if "approve" in event.ends_with:
+                    step = " [STEP]" if view.approvals else ""
+                    yield f"  decide with: looptop send {event.run} approve|deny{step}"
+            case supervision.ApprovalGiven():
+                said = f": {event.reason}" if event.reason else ""
+                yield f"  step {event.step} {'approved' if event.approved else 'denied'} by {event.sender}{said}"
             case supervision.CommandAccepted() | supervision.CommandRefused():
                 yield view.last_answer
             case supervision.Notice():
                 yield event.text
             case loop.ChangeDelivered():
                 yield view.delivered
+
+
+def _approval_lines(event: supervision.ApprovalRequested) -> Iterator[str]:
+    """A call that waits, whole: what is agreed to must be on the screen."""
+    yield one_line(f"  step {event.step}, {event.tool}, needs approval: {event.why}", 400)
+    if event.hidden:
+        yield f"    has {plural(event.hidden, 'hidden character')}, shown as marks"
+    yield from (f"    | {line}" for line in revealed(event.command).split("\n"))
 
 
 def _round_line(event: loop.RoundFinished) -> str:

@@ -9,8 +9,6 @@ from typing import Any
 
 from runtime.approval.reading import Ground, why_not_reading
 
-MODES = ("auto", "ask", "read-only")
-"""From the loosest to the strictest."""
 READERS = frozenset({"read_file", "search"})
 WRITERS = frozenset({"edit_file", "write_file"})
 

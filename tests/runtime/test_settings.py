@@ -155,3 +155,28 @@ def test_any_argument_is_a_value_or_told(key: str, text: str) -> None:
 def test_every_number_has_both_bounds() -> None:
     numbers = [setting for setting in SETTINGS.values() if setting.kind in ("count", "number")]
     assert all(setting.low is not None and setting.high is not None for setting in numbers)
+
+
+@pytest.mark.parametrize(
+    ("user", "project", "holds"),
+    [
+        ("", 'approval = "ask"', "ask"),
+        ('approval = "ask"', 'approval = "read-only"', "read-only"),
+        ('approval = "ask"', 'approval = "auto"', "ask"),
+        ('approval = "read-only"', 'approval = "ask"', "read-only"),
+    ],
+)
+def test_a_project_may_make_approval_stricter_and_never_looser(
+    tmp_path: Path, user: str, project: str, holds: str
+) -> None:
+    settings = load(tmp_path, user, project)
+    assert settings["approval"] == holds
+    name = "looptop.toml" if holds in project else "user.toml"
+    assert settings.origin("approval") == origin(settings, "approval") == str(tmp_path / name)
+
+
+def test_your_own_variable_or_option_decides_over_a_projects_approval(tmp_path: Path) -> None:
+    assert load(tmp_path, "", 'approval = "read-only"', {"LOOPTOP_APPROVAL": "ask"})["approval"] == "ask"
+    assert load(tmp_path, "", 'approval = "read-only"', approval="auto")["approval"] == "auto"
+    with pytest.raises(UsageError, match="auto, ask, read-only"):
+        load(tmp_path, 'approval = "maybe"')

@@ -17,6 +17,7 @@ from runtime.text import (
     hidden_characters,
     one_line,
     plain,
+    revealed,
     secret_values,
     storable,
     strip_ansi,
@@ -122,3 +123,30 @@ def test_secrets_are_known_by_their_name_and_short_ones_are_left() -> None:
 )
 def test_keys_are_known_by_their_shape(key: str) -> None:
     assert Masker().mask(f"got {key} here") == f"got {SECRET_MARK} here"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("ls -la  x   y", "ls -la  x   y"),
+        ("rm a" + " " * 300 + "; rm -rf b", "rm a\u27e8300 spaces\u27e9; rm -rf b"),
+        ("a\t\tb\tc", "a\u27e82 tabs\u27e9b\u27e8tab\u27e9c"),
+        ("if x:\n        y", "if x:\n        y"),
+        (" " * 40 + "x", "\u27e840 spaces\u27e9x"),
+        ("a\n\n\nb", "a\n\n\nb"),
+        ("a" + "\n" * 60 + "b", "a\n\u27e859 empty lines\u27e9\nb"),
+        ("a\u202eb\u200bc", "a\u27e8U+202E\u27e9b\u27e8U+200B\u27e9c"),
+        ("a\u00a0b\u3000c\u2800d", "a\u27e8U+00A0\u27e9b\u27e8U+3000\u27e9c\u27e8U+2800\u27e9d"),
+        ("x\U000e0101y\ufe01z", "x\u27e8U+E0101\u27e9y\u27e8U+FE01\u27e9z"),
+        ("a\r\nb", "a\u240d\nb"),
+        ("\U0001f468\u200d\U0001f469", "\U0001f468\u27e8U+200D\u27e9\U0001f469"),
+        ("a\x1b]52;c;x\x07", "a\u241b]52;c;x\u2407"),
+    ],
+)
+def test_what_is_to_be_agreed_to_is_shown_whole(text: str, shown: str) -> None:
+    assert revealed(text) == shown
+
+
+@given(st.text())
+def test_nothing_hidden_is_left_in_what_is_revealed(text: str) -> None:
+    assert hidden_characters(revealed(text)) == 0

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from runtime.approval.modes import MODES
 from runtime.errors import UsageError
 
 
@@ -37,6 +38,7 @@ def has_terminal() -> bool:
 @click.option("--category", metavar="C", help="A label of the task.")
 @click.option("--tenant", metavar="T", help="A label of who the run is for.")
 @click.option("--recovery", metavar="R", help="What follows a failed attempt: fixed:reflect.")
+@click.option("--approval", type=click.Choice(MODES), help="What runs unasked: all, or only what provably reads.")
 @click.option("--ttl", type=click.Choice(["5m", "1h"]), help="Lifetime of cache entries.")
 @click.option("--allow-test-edits", is_flag=True, default=None, help="Let a change of tests pass.")
 def run(
@@ -72,6 +74,7 @@ def run(
         "max_rounds": options["max_rounds"],
         "include_dirty": options["include_dirty"],
         "recovery": options["recovery"],
+        "approval": options["approval"],
         "ttl": options["ttl"],
         "allow_test_edits": options["allow_test_edits"],
         "verify": [{"command": command} for command in verify] or None,
