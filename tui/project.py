@@ -87,12 +87,12 @@ class ProjectSettings:
             allow_test_edits=settings["allow_test_edits"],
             hold_on_cap=held("hold_on_cap"),
             hold_on_budget=held("hold_on_budget"),
+            # Headless runs never wait unless they were told to.
+            hold_on_approval=self._supervised or settings.origin("approval") == SETTINGS["approval"].option,
         )
 
 
 def analyst_of(settings: Settings, model: str) -> str:
-            # Headless runs never wait unless they were told to.
-            hold_on_approval=self._supervised or settings.origin("approval") == SETTINGS["approval"].option,
     """The model that sums up a run of `model` that ended badly, with its provider; empty where none does. Raises UsageError."""
     when, provider = settings["failure_analysis.when"], settings["failure_analysis.provider"]
     if when == "never" or (when == "auto" and provider != wire_of(model)):

@@ -31,7 +31,6 @@ from runtime.workspace.lend import UNPROTECTED
 from runtime.workspace.repository import Repository
 
 SETUP_TIMEOUT_S = 1800.0
-OWN_INTERPRETER = "the python on PATH lacks what verify needs; looptop's own interpreter is used"
 UNCONFINED = (
     "no sandbox, and every command runs unasked: what the model runs can do all that you can (approval = ask asks you)"
 )
@@ -224,6 +223,8 @@ def _tell(parts: Parts, baseline: Checked, notes: list[str]) -> None:
     if not state.price_known and state.limits.micros is not None:
         binds = "the token budget does" if state.limits.tokens is not None else "nothing else is set that does"
         notes.append(f"no price is known for {state.model}: the dollar budget can't bind, {binds}")
+    if parts.confined.sandbox is None and state.settings.approval == "auto":
+        notes.append(UNCONFINED)
     parts.control.emitter.emit(
         RunPrepared(
             workspace=str(workspace.folder),
@@ -238,8 +239,6 @@ def _tell(parts: Parts, baseline: Checked, notes: list[str]) -> None:
 
 
 def _notes_of(parts: Parts) -> list[str]:
-    if parts.confined.sandbox is None and state.settings.approval == "auto":
-        notes.append(UNCONFINED)
     """The workspace's notes, without the one that what is lent can be written."""
     confined = parts.confined.sandbox is not None
     return [note for note in parts.workspace.notes if not (confined and note.startswith(UNPROTECTED))]
