@@ -36,5 +36,73 @@ PAPER = Theme(
     variables={"looptop-thinking": "#665597", "looptop-cursor": "#dde7e6"},
 )
 
-LOOKS = (HARBOR, PAPER)
+EMBER = Theme(
+    name="ember",
+    dark=True,
+    background="#191411",
+    surface="#201a16",
+    panel="#2a221c",
+    foreground="#e8dccb",
+    primary="#e8a15c",
+    secondary="#c9a0b6",
+    accent="#e8a15c",
+    success="#a9b665",
+    warning="#e3b95a",
+    error="#ef8a72",
+    variables={"looptop-thinking": "#b9a08c", "looptop-cursor": "#382b21"},
+)
+"""Warm, for evenings."""
+
+BEACON = Theme(
+    name="beacon",
+    dark=True,
+    background="#000000",
+    surface="#0a0a0a",
+    panel="#141414",
+    foreground="#ffffff",
+    primary="#ffd400",
+    secondary="#8fd3ff",
+    accent="#ffd400",
+    success="#5cff8f",
+    warning="#ffb000",
+    error="#ff9090",
+    variables={"looptop-thinking": "#d8d8ff", "looptop-cursor": "#262626"},
+)
+"""High contrast: every role at least 7:1 on every ground."""
+
+COMPASS = Theme(
+    name="compass",
+    dark=True,
+    background="#14171c",
+    surface="#1a1e24",
+    panel="#22272f",
+    foreground="#dde1e7",
+    primary="#56b4e9",
+    secondary="#b7a6f0",
+    accent="#56b4e9",
+    success="#57b8ee",
+    warning="#f0e442",
+    error="#ef8f52",
+    variables={"looptop-thinking": "#a8adb8", "looptop-cursor": "#2a313b"},
+)
+"""For every kind of colour vision: good is blue and bad is orange (the Okabe-Ito hues, lightened where text needs it)."""
+
+GRAPHITE = Theme(
+    name="graphite",
+    dark=True,
+    background="#161616",
+    surface="#1c1c1c",
+    panel="#242424",
+    foreground="#d6d6d6",
+    primary="#ffffff",
+    secondary="#c4c4c4",
+    accent="#ffffff",
+    success="#e4e4e4",
+    warning="#cccccc",
+    error="#ffffff",
+    variables={"looptop-thinking": "#a6a6a6", "looptop-cursor": "#333333"},
+)
+"""Without colour; words and weight tell what colours do elsewhere."""
+
+LOOKS = (HARBOR, PAPER, EMBER, BEACON, COMPASS, GRAPHITE)
 DEFAULT = HARBOR.name

@@ -55,3 +55,32 @@ def test_themes_that_leave_colours_to_the_terminal_use_its_names() -> None:
     assert color is not None
     assert color.name == "green"
     assert set(ANSI) | {"text"} == set(BASES) | set(DECORATION)
+
+
+def test_there_is_a_theme_for_every_need() -> None:
+    assert len({theme.name for theme in LOOKS}) >= 6
+    assert {theme.dark for theme in LOOKS} == {True, False}
+
+
+def test_the_high_contrast_theme_keeps_seven_to_one() -> None:
+    beacon = next(theme for theme in LOOKS if theme.name == "beacon")
+    made, variables = palette(beacon), beacon.to_color_system().generate()
+    for role in BASES:
+        for ground in (made.background, *(Color.parse(variables[name]) for name in ("surface", "panel"))):
+            assert contrast(Color.from_rich_color(made[role].color), ground) >= 7, role
+
+
+def test_the_theme_without_colour_has_none() -> None:
+    graphite = next(theme for theme in LOOKS if theme.name == "graphite")
+    colours = (graphite.background, graphite.foreground, graphite.success, graphite.error, graphite.warning)
+    assert all(Color.parse(colour or "").hsl.s == 0 for colour in colours)
+
+
+@pytest.mark.parametrize("name", ["compass"])
+def test_good_and_bad_differ_for_every_kind_of_colour_vision(name: str) -> None:
+    theme = next(theme for theme in LOOKS if theme.name == name)
+    good, bad = Color.parse(theme.success or ""), Color.parse(theme.error or "")
+    # Protanopia and deuteranopia leave the difference between blue and yellow: what is left of red and green is one value.
+    assert abs((good.b - (good.r + good.g) / 2) - (bad.b - (bad.r + bad.g) / 2)) > 80
+    assert good.b > good.r
+    assert bad.r > bad.b
