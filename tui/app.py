@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.theme import Theme
 
 import themes
 from themes.looks import DEFAULT, LOOKS
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 
     from tui.backend import Backend, Connect, RunSummary
     from tui.bridge import Bridge, Frame
+    from tui.user_themes import UserThemes
 
+THEMES_S = 2.0
+"""Seconds between two looks for changed themes."""
 Then = Callable[["Backend"], Awaitable[str | None]]
 """What to do once the backend stands (start a run, say); returns the run to put on screen."""
 
@@ -52,6 +56,8 @@ class LooptopApp(App[int]):
         then: Then | None = None,
         *,
         theme: str = DEFAULT,
+        theme_folder: Path | None = None,
+        own_themes: Iterable[Theme] = (),
         now: Callable[[], datetime] = utc_now,
         frame_s: float | None = None,
     ) -> None:
@@ -66,7 +72,9 @@ class LooptopApp(App[int]):
         self.trouble = ""
         """Why the backend can't be reached, in words."""
         self._palette: tuple[str, Palette] | None = None
-        for look in LOOKS:
+        self._theme_folder = theme_folder
+        self._user_themes: UserThemes | None = None
+        for look in (*LOOKS, *own_themes):
             self.register_theme(look)
         # Set before the first frame without the watcher, which would parse every sheet a second time.
         self.set_reactive(LooptopApp.theme, theme if theme in self.available_themes else DEFAULT)
@@ -99,6 +107,25 @@ class LooptopApp(App[int]):
 
     def _connect_soon(self) -> None:
         start(self, self._bring_up, "connect", "connect the backend")
+        if self._theme_folder is not None:
+            self.look_for_themes()
+            self.set_interval(THEMES_S, self.look_for_themes)
+
+    def look_for_themes(self) -> None:
+        """Take up themes of the user's own that are new or changed; the one in use is drawn anew."""
+        from tui.user_themes import UserThemes
+
+        if self._theme_folder is None:
+            return
+        self._user_themes = self._user_themes or UserThemes(self._theme_folder)
+        changed, wrong = self._user_themes.read()
+        for theme in changed:
+            self.register_theme(theme)
+            if theme.name == self.theme:
+                self._palette = None
+                self._watch_theme(theme.name)
+        for sentence in wrong:
+            self.tell(sentence, "warning")
 
     async def _bring_up(self) -> None:
         from runtime.errors import LooptopError
