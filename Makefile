@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint types unit setup clean
+.PHONY: demo test lint types unit train-tests setup clean
 
 setup: $(STAMP)
 
@@ -28,6 +28,14 @@ types: $(STAMP)
 
 unit: $(STAMP)
 	$(BIN)/python -P -m pytest -q -n 2
+
+# The adapter's trainer, in an environment of its own with PyTorch, which is several hundred megabytes. Any CPU build will do.
+TORCH ?= torch==2.13.0
+train-tests:
+	$(PYTHON) -m venv build/train
+	build/train/bin/python -m pip install --quiet "$(TORCH)"
+	build/train/bin/python -m pip install --quiet -c constraints.txt -e '.[dev,train]'
+	build/train/bin/python -P -m pytest -q tests/runtime/stoploss/test_training_lora.py
 
 clean:
 	rm -rf $(VENV) build dist

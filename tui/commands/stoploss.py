@@ -61,9 +61,40 @@ def stoploss() -> None:
 @click.option(
     "--family", type=click.Choice(["full", "window", "step"]), default="full", show_default=True, help="What it reads."
 )
+@click.option(
+    "--lora",
+    metavar="MODEL",
+    help="Train an adapter for this base model instead (needs looptop[train]); --out is its folder.",
+)
+@click.option("--epochs", type=click.IntRange(1, 100), default=2, show_default=True, help="Of the adapter's training.")
+@click.option(
+    "--batch", type=click.IntRange(1, 256), default=4, show_default=True, help="Windows at once, of the adapter's."
+)
+@click.option("--rank", type=click.IntRange(1, 512), default=16, show_default=True, help="Rank of the adapter.")
+@click.option(
+    "--rate", type=click.FloatRange(0, min_open=True), default=2e-4, show_default=True, help="Its learning rate."
+)
 @JSON
-def train(out: Path | None, share: float | None, family: str, as_json: bool, **source: Any) -> None:
+def train(
+    out: Path | None,
+    share: float | None,
+    family: str,
+    lora: str | None,
+    epochs: int,
+    batch: int,
+    rank: int,
+    rate: float,
+    as_json: bool,
+    **source: Any,
+) -> None:
     """Train the embedded scorer; the same runs give the same file, byte for byte."""
+    if lora is not None:
+        from runtime.stoploss.training_lora import LoraOptions
+        from tui.commands.stoploss_lora import train_lora
+
+        options = LoraOptions(rank=rank, alpha=2 * rank, rate=rate, epochs=epochs, batch=batch)
+        train_lora(source, lora, out, share or 1.0, options, as_json)
+        return
     from tui.commands.stoploss_work import train_weights
 
     train_weights(source, out, share, family, as_json)
