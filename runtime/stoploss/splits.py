@@ -59,11 +59,13 @@ def split(runs: Sequence[Trajectory], trained: Iterable[str] = ()) -> Split:
     return Split(tuple(choose), tuple(calibrate))
 
 
-def refuse_overlap(what: str, first: Iterable[str], other: str, second: Iterable[str]) -> None:
+def refuse_overlap(
+    what: str, first: Iterable[str], other: str, second: Iterable[str], hint: str = "Use runs of other tasks."
+) -> None:
     """Raise UsageError where two parts that must be disjoint share tasks."""
     shared = set(first) & set(second)
     if shared:
         raise UsageError(
             f"{len(shared)} of the tasks to {what} were also used to {other}: a rate measured so would be too good.",
-            "Use runs of other tasks.",
+            hint,
         )

@@ -98,7 +98,13 @@ def marks_of(model: Linear) -> tuple[str, ...]:
 
 def candidate_of(name: str, base_url: str | None) -> Candidate:
     """A candidate for evaluation by name."""
-    if name in FAMILIES:
-        return trained_candidate(name, FAMILIES[name])
+    parts = [part.strip() for part in name.split("+")]
+    anew = [part for part in parts if part in FAMILIES]
+    if len(anew) > 1:
+        raise UsageError(f"{name!r} trains {len(anew)} scorers anew; an ensemble can have one of them.")
+    if anew:
+        beside = [scorer_of(part, base_url) for part in parts if part not in FAMILIES]
+        taught = [mark for scorer in beside for mark in trained_on(scorer)]
+        return trained_candidate(name, FAMILIES[anew[0]], beside, taught)
     scorer = scorer_of(name, base_url)
     return Candidate(name, scorer, trained=trained_on(scorer))

@@ -82,6 +82,9 @@ def evaluation_text(found: Evaluation) -> str:
     steps = _by_step(found.measured)
     verdicts = [f"{m.name}: {MODES[m.qualification.verdict]}: {m.qualification.why}{_folds(m)}" for m in found.measured]
     last = f"in force: {found.decision.policy}, {found.decision.mode}: {found.decision.why}"
+    if len(found.executors) > 1 or len(found.projects) > 1:
+        mixed = f"{len(found.executors)} models on {len(found.projects)} projects are mixed"
+        head += f"\n{mixed}: a threshold holds for one of each; see --executor"
     return "\n\n".join([head, ranking, money, more, steps, "\n".join([*verdicts, last])])
 
 

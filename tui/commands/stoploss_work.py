@@ -176,8 +176,9 @@ async def _evaluate(
         return await evaluate(bench, candidates, max_false_abort=limit, resamples=resamples, progress=progress)
     finally:
         for candidate in candidates:
-            if candidate.scorer is not None:
-                await candidate.scorer.close()
+            for scorer in (candidate.scorer, *candidate.beside):
+                if scorer is not None:
+                    await scorer.close()
 
 
 def score_runs(what: str, name: str, base_url: str | None, as_json: bool) -> None:

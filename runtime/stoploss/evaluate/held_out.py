@@ -15,6 +15,7 @@ from runtime.stoploss.evaluate.ranking import Point
 from runtime.stoploss.features import FAMILIES
 from runtime.stoploss.scorers.base import Scorer
 from runtime.stoploss.scorers.embedded import Embedded
+from runtime.stoploss.scorers.ensemble import Ensemble
 from runtime.stoploss.splits import marks, refuse_overlap, task_mark
 from runtime.stoploss.steps import Trajectory
 from runtime.stoploss.threshold import TARGET, threshold_of
@@ -36,12 +37,14 @@ class Candidate:
     family: str = ""
     trained: tuple[str, ...] = ()
     """Marks of the tasks that a ready scorer was trained on."""
+    beside: tuple[Scorer, ...] = ()
+    """Ready scorers that make an ensemble with the one that is trained anew."""
 
 
-def trained_candidate(name: str, family: str) -> Candidate:
-    """A candidate that is trained on the runs outside each held-out group."""
+def trained_candidate(name: str, family: str, beside: Sequence[Scorer] = (), trained: Sequence[str] = ()) -> Candidate:
+    """A candidate that is trained on the runs outside each held-out group; with others beside it, an ensemble."""
     assert family in FAMILIES
-    return Candidate(name, family=family)
+    return Candidate(name, family=family, beside=tuple(beside), trained=tuple(trained))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +120,10 @@ class Workbench:
         outcomes: list[Outcome] = []
         thresholds: list[float | None] = []
         fixed = None
+        if candidate.trained:
+            hint = "Use runs of other tasks, or measure `trained`, which is trained anew for every group."
+            refuse_overlap(f"measure {candidate.name} on", marks(self.runs), "train it", candidate.trained, hint)
         if candidate.scorer is not None:
-            refuse_overlap(f"measure {candidate.name} on", marks(self.runs), "train it", candidate.trained)
             fixed = await self._score(candidate.scorer, range(len(self.runs)))
         for number, held in enumerate(self.folds):
             progress(f"{candidate.name}: group {number + 1} of {len(self.folds)}")
@@ -127,7 +132,7 @@ class Workbench:
                 ranked = applied = {n: fixed[n] for n in held}
                 calibration = {n: fixed[n] for n in rest}
             else:
-                ranked, applied, calibration = await self._trained(candidate.family, held, rest)
+                ranked, applied, calibration = await self._trained(candidate, held, rest)
             points += [Point(n, c.step, c.score, not self.runs[n].succeeded) for n in held for c in ranked[n]]
             threshold = self._threshold(calibration)
             thresholds.append(threshold)
@@ -135,20 +140,21 @@ class Workbench:
         return HeldOut(tuple(points), tuple(outcomes), self.unit, tuple(thresholds))
 
     async def _trained(
-        self, family: str, held: Sequence[int], rest: Sequence[int]
+        self, candidate: Candidate, held: Sequence[int], rest: Sequence[int]
     ) -> tuple[dict[int, list[Checked]], dict[int, list[Checked]], dict[int, list[Checked]]]:
         """Scores for ranking by a model of all the rest; for stopping by one of half of it, the other half to calibrate."""
-        ranker = await self._model(rest, family)
+        ranker = await self._model(rest, candidate)
         half = set(marks([self.runs[n] for n in rest])[::2])
         train = [n for n in rest if task_mark(self.runs[n]) in half]
         others = [n for n in rest if task_mark(self.runs[n]) not in half]
-        stopper = await self._model(train, family)
+        stopper = await self._model(train, candidate)
         return await self._score(ranker, held), await self._score(stopper, held), await self._score(stopper, others)
 
-    async def _model(self, chosen: Sequence[int], family: str) -> Embedded:
+    async def _model(self, chosen: Sequence[int], candidate: Candidate) -> Scorer:
         keep = set(chosen)
         made: list[Example] = [example for example in self.examples if example.run in keep]
-        return Embedded(await asyncio.to_thread(train_on, self.runs, made, family))
+        scorer = Embedded(await asyncio.to_thread(train_on, self.runs, made, candidate.family))
+        return Ensemble([*candidate.beside, scorer]) if candidate.beside else scorer
 
     async def _score(self, scorer: Scorer, chosen: Sequence[int]) -> dict[int, list[Checked]]:
         gate = asyncio.Semaphore(AT_ONCE)

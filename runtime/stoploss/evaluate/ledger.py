@@ -33,8 +33,12 @@ def binomial_interval(hits: int, of: int, outside: float = 0.05) -> tuple[float,
     if of == 0:
         return 0.0, 1.0
 
+    # By logarithms: the coefficients of a few thousand runs are beyond what a float holds.
+    coefficients = [math.lgamma(of + 1) - math.lgamma(i + 1) - math.lgamma(of - i + 1) for i in range(of + 1)]
+
     def at_most(k: int, p: float) -> float:
-        return math.fsum(math.comb(of, i) * p**i * (1 - p) ** (of - i) for i in range(k + 1))
+        log_p, log_q = math.log(p), math.log1p(-p)
+        return math.fsum(math.exp(coefficients[i] + i * log_p + (of - i) * log_q) for i in range(k + 1))
 
     def solve(k: int, level: float) -> float:
         low, high = 0.0, 1.0

@@ -83,6 +83,9 @@ def test_exact_intervals() -> None:
     assert low == pytest.approx(0.0025286, abs=1e-6)
     assert high == pytest.approx(0.4450161, abs=1e-6)
     assert binomial_interval(10, 10)[1] == 1.0
+    low, high = binomial_interval(900, 9_000)
+    assert low == pytest.approx(0.0939, abs=1e-4)
+    assert high == pytest.approx(0.1064, abs=1e-4)
     assert binomial_interval(0, 0) == (0.0, 1.0)
 
 
