@@ -83,6 +83,15 @@ class CallRow:
 
 
 @dataclass(frozen=True, slots=True)
+class LostCall:
+    """A model call whose process died in it, as the ledger settled it: at its worst case, estimated."""
+
+    round: int
+    usage: Usage
+    cost_micros: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class RunTotals:
     """What a run has used so far, from the ledger: over attempts, legs, resumes and retries."""
 

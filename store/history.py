@@ -12,9 +12,11 @@ from runtime.errors import UsageError
 from runtime.events.base import Event
 from runtime.events.codec import event_from_json
 from runtime.events.supervision import CommandAccepted, CommandRefused
+from runtime.ports import LostCall
 from runtime.view import RunView
 from store.database import Database
 from store.event_log import EventLog
+from store.ledger import WORST_CASE, settled_usage
 from store.lines import RunLine, run_line
 from store.owner import Owner
 from store.sums import SUM_COLUMNS
@@ -202,6 +204,15 @@ class History:
         if not rows or rows[0]["host"] is None or rows[0]["pid"] is None:
             return None
         return Owner(rows[0]["host"], rows[0]["pid"], rows[0]["pid_started"] or 0.0)
+
+    async def lost_calls(self, run: str) -> list[LostCall]:
+        """Calls of a run's fix phases in which their process died, as they were settled, by round."""
+        rows = await self._database.rows(
+            """SELECT round, input, output, cost_micros FROM llm_usage WHERE run = ? AND outcome = 'interrupted'
+               AND price_version = ? AND purpose = 'fix' AND round IS NOT NULL ORDER BY round""",
+            (run, WORST_CASE),
+        )
+        return [LostCall(row["round"], settled_usage(row["input"], row["output"]), row["cost_micros"]) for row in rows]
 
     async def project_cap(self, project: str) -> int | None:
         """The project's override of the retry cap; None where there is none."""

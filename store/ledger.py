@@ -19,6 +19,8 @@ from store.owner import owner_lives, this_process
 from store.sums import SUMS, totals_of
 
 UNKNOWN = "unknown"
+WORST_CASE = "worst case"
+"""Stands for the price table's version where a call was settled at what it may have cost at most."""
 MOST_TOKENS, MOST_MICROS = 10**12, 10**15
 """No call can have used or cost more; a server that says so, or less than nothing, has told nothing."""
 _COLUMNS = (
@@ -178,15 +180,20 @@ def _worst_case(row: sqlite3.Row) -> CallRow:
         call_id=row["call_id"],
         provider=row["provider"],
         model=row["model"],
-        usage=Usage(input=row["tokens"] - output, output=output, estimated=("input", "output")),
+        usage=settled_usage(row["tokens"] - output, output),
         cost_micros=row["micros"],
-        price_version="worst case",
+        price_version=WORST_CASE,
         started_at=datetime.fromisoformat(row["at"]),
         latency_ms=None,
         ttft_ms=None,
         request_id=None,
         outcome="interrupted",
     )
+
+
+def settled_usage(fresh: int, output: int) -> Usage:
+    """The usage of a call that was settled at its worst case. How much of its prompt was read from cache isn't known."""
+    return Usage(input=fresh, output=output, estimated=("input", "output"))
 
 
 def _scope_fields(text: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from runtime.commands import Command
     from runtime.events.base import Event
     from runtime.events.values import RunSettings, VerifySpec
+    from runtime.loop.quoting import ResumeQuote
     from runtime.view.model import RunView
 
 Wake = Callable[[], None]
@@ -216,6 +217,14 @@ class Backend(Protocol):
 
     async def start(self, repo: str, task: str, verify: Sequence[VerifySpec], settings: RunSettings) -> str:
         """Start a run on this machine's worker; returns its id."""
+        ...
+
+    async def quote_resume(self, run: str) -> ResumeQuote:
+        """What resuming an interrupted run means and costs. Raises LooptopError where it can't be resumed."""
+        ...
+
+    async def resume(self, run: str) -> str:
+        """Go on with an interrupted run on this machine's worker; returns its id."""
         ...
 
     async def close(self, stop_runs: bool) -> None:

@@ -100,6 +100,11 @@ class Cockpit:
         self._masker = Masker(secret_values(env))
         self._transport = Transport(settings.transport, Limiter(settings.rates))
 
+    @property
+    def env(self) -> Mapping[str, str]:
+        """The environment that keys and addresses of servers are taken from."""
+        return self._env
+
     async def start(self, request: RunRequest) -> RunHandle:
         """Check a request and start its run. Raises LooptopError in one sentence; nothing is left behind then."""
         repository, verify, endpoint = await check_request(request, self.settings, self._env)
@@ -119,15 +124,19 @@ class Cockpit:
             lent=request.lent,
             price_known=await asyncio.to_thread(self.catalog.known, endpoint.provider, endpoint.name),
             continues=request.continues,
-            conversation=await self._conversation(repository, request.continues),
+            conversation=await self.conversation(repository, request.continues),
         )
         task = RunTask(order, self.services(project_cap))
         task.state.limits.cap, task.state.limits.cap_source = cap.value, cap.source
+        return self.host(task)
+
+    def host(self, task: RunTask) -> RunHandle:
+        """Execute a run in this process."""
         handle = RunHandle(task, task.start())
-        self.runs[order.run] = handle
+        self.runs[task.run] = handle
         return handle
 
-    async def _conversation(self, repository: Repository, continues: str | None) -> tuple[Turn, ...]:
+    async def conversation(self, repository: Repository, continues: str | None) -> tuple[Turn, ...]:
         """What was said in the project up to the run that is continued, and after it."""
         if continues is None:
             return ()

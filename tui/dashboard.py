@@ -11,10 +11,13 @@ from runtime.errors import UsageError
 if TYPE_CHECKING:
     from tui.backend import Backend
     from tui.compose import HostSettings, RunRequest
+    from tui.resuming import ResumeRequest
 
 
-def open_dashboard(request: RunRequest | None = None, host: HostSettings | None = None) -> int:
-    """Run the dashboard, with a run to start where one is given; returns the exit code.
+def open_dashboard(
+    request: RunRequest | None = None, host: HostSettings | None = None, resume: ResumeRequest | None = None
+) -> int:
+    """Run the dashboard, with a run to start or to resume where one is given; returns the exit code.
 
     Raises UsageError for wrong settings before anything is drawn.
     """
@@ -48,15 +51,17 @@ def open_dashboard(request: RunRequest | None = None, host: HostSettings | None 
         return desk
 
     async def then(backend: Backend) -> str | None:
-        if request is None:
-            return None
         from tui.desk import Desk
 
         assert isinstance(backend, Desk)
+        if resume is not None:
+            return await backend.resume_request(resume)
+        if request is None:
+            return None
         return await backend.start_request(request)
 
     theme = own["theme"] or DEFAULT
-    app = LooptopApp(connect, then if request is not None else None, theme=theme)
+    app = LooptopApp(connect, None if request is None and resume is None else then, theme=theme)
     if theme not in app.available_themes:
         names = ", ".join(sorted(app.available_themes))
         raise UsageError(f"There is no theme {theme!r}.", f"There are: {names}.")

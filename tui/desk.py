@@ -18,6 +18,7 @@ from runtime.errors import EnvironmentFault, UsageError
 from runtime.events.base import Event
 from runtime.events.supervision import CommandAccepted
 from runtime.events.values import RunSettings, VerifySpec
+from runtime.loop.quoting import ResumeQuote
 from runtime.loop.setup import outputs_of
 from runtime.text import decode, plain
 from runtime.usage import Usage
@@ -42,6 +43,7 @@ from tui.backend import (
 from tui.compose import Cockpit, RunRequest
 from tui.delivering import deliver_run, run_diff
 from tui.project import ProjectSettings
+from tui.resuming import Resumable, ResumeRequest, quote_resume, request_of, resume_run
 from tui.summary import summarise
 
 FLEET_HISTORY = 200
@@ -270,6 +272,27 @@ class Desk:
     async def start_request(self, request: RunRequest) -> str:
         """Start a run whose request is complete; returns its id."""
         return (await self._cockpit.start(request)).run
+
+    async def quote_resume(self, run: str) -> ResumeQuote:
+        """See Backend."""
+        return await quote_resume(self._cockpit, run)
+
+    async def resume(self, run: str) -> str:
+        """See Backend."""
+        found = await self._store.history.find(run)
+        view = await self._store.history.view(found)
+        category = view.settings.category if view.settings else None
+        project = await asyncio.to_thread(self._project.of, Path(view.repo), None, category)
+        return await self.resume_request(request_of(found, project))
+
+    async def resume_request(self, request: ResumeRequest) -> str:
+        """Resume a run whose request is complete; returns its id."""
+
+        def tell(found: Resumable) -> None:
+            # What follows is folded onto what was.
+            self.views[found.back.view.run] = found.back.view
+
+        return (await resume_run(self._cockpit, request, tell)).run
 
     async def close(self, stop_runs: bool) -> None:
         """See Backend. Runs of this process end with it: their work is kept and they are aborted, whatever `stop_runs` says."""

@@ -17,6 +17,7 @@ from runtime.events.base import Event
 from runtime.events.codec import event_to_json
 from runtime.events.loop import RunFinished
 from runtime.events.values import Cause, StopReason
+from runtime.models.factory import preload
 from runtime.process.tree import reap_run
 from runtime.text import one_line
 from runtime.view import RunView, fold
@@ -24,6 +25,7 @@ from tui.cli import json_line
 from tui.compose import HostSettings, RunHandle, RunRequest, detected_verify, open_cockpit
 from tui.places import home_of
 from tui.report import Progress, report
+from tui.resuming import Resumable, ResumeRequest, resume_run
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 HARD_END_S = 2.0
@@ -92,11 +94,34 @@ def run_headless(request: RunRequest, host: HostSettings, *, as_json: bool, home
 
 async def _run(request: RunRequest, host: HostSettings, as_json: bool, home: Path) -> int:
     printer = Printer(as_json)
+    preload(request.settings.model)
     async with open_cockpit(home, host) as cockpit:
         cockpit.bus.subscribe(printer)
         if request.verify is None:
             await _name_detected(request)
         handle = await cockpit.start(request)
+        printer.gone = lambda: handle.send(Abort(sender="output", reason="nobody reads the output any more"))
+        await _until_end(handle)
+        if not as_json and not printer.closed:
+            click.echo(report(printer.view))
+    return exit_code(printer.view)
+
+
+def resume_headless(request: ResumeRequest, host: HostSettings, *, as_json: bool, home: Path | None = None) -> int:
+    """Go on with an interrupted run to its end and return the exit code. Raises LooptopError where it can't be resumed."""
+    return asyncio.run(_resume(request, host, as_json, home or home_of(os.environ)))
+
+
+async def _resume(request: ResumeRequest, host: HostSettings, as_json: bool, home: Path) -> int:
+    printer = Printer(as_json)
+
+    def tell(found: Resumable) -> None:
+        printer.view = found.back.view
+        _tell(one_line(f"run {found.quote.run}: {found.quote.words}"))
+
+    async with open_cockpit(home, host) as cockpit:
+        cockpit.bus.subscribe(printer)
+        handle = await resume_run(cockpit, request, tell)
         printer.gone = lambda: handle.send(Abort(sender="output", reason="nobody reads the output any more"))
         await _until_end(handle)
         if not as_json and not printer.closed:

@@ -21,7 +21,8 @@ class Event(Part):
     """Something that happened in a run.
 
     `seq` counts from 1 without gaps within the run and is 0 until the event was stamped; `at` is UTC; `mono_ms` is the offset in
-    milliseconds from the start of the process's part of the run, by a clock that never goes back.
+    milliseconds from the run's start, by a clock that never goes back. In a resumed run it goes on from the last event: time
+    in which no process executed the run isn't counted.
     """
 
     durable: ClassVar[bool] = False

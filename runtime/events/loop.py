@@ -43,6 +43,8 @@ class RunPrepared(Event):
     sandbox: str
     baseline_failing: int | None = None
     priced: bool = True
+    tree: str | None = None
+    """Git tree of the workspace after the baseline."""
     warnings: tuple[str, ...] = ()
 
 
@@ -145,6 +147,8 @@ class RoundFinished(Event):
     message_id: str | None = None
     outcome: Literal["ok", "broken", "interrupted"] = "ok"
     reply: tuple[Block, ...] = ()
+    gave_up: str = ""
+    """Why the model has no idea, where it says so."""
 
 
 class TransportRetried(Event):
@@ -211,6 +215,15 @@ class ToolFinished(Event):
     dropped_bytes: int = 0
     repeats: int = 1
     """How many times in a row this very call gave this very result."""
+
+
+class PhaseEnded(Event):
+    """A fix phase ended and verify follows: how (`turn`, `rounds`, ...), and why in words (empty for a turn that simply ended)."""
+
+    type: Literal["phase_ended"] = "phase_ended"
+    attempt: int
+    how: str
+    why: str = ""
 
 
 class AttemptFinished(Event):

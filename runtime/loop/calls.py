@@ -230,6 +230,7 @@ class Caller:
                 message_id=reply.message_id if reply else None,
                 outcome=outcome,
                 reply=reply.message.blocks if reply else (),
+                gave_up=self._services.masker.mask(reply.gave_up) if reply else "",
             )
         )
         await keep_row(self._services, self._control, row)

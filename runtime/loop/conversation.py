@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from runtime.models.base import Mark, Reply, Request, ToolResult, ToolSpec, Ttl
+from runtime.models.base import Mark, Message, Reply, Request, ToolResult, ToolSpec, Ttl
 from runtime.prompt.breakpoints import marks_for
 from runtime.prompt.compaction import Compacted, bytes_to_free, compact, is_time
 from runtime.prompt.estimate import Estimator
 from runtime.prompt.prediction import CacheWatch
+from runtime.prompt.rebuild import Rebuilt
 from runtime.prompt.system import SYSTEM
 from runtime.prompt.transcript import Transcript
 from runtime.tools.registry import tool_specs
@@ -55,12 +56,28 @@ class Conversation:
             self._mark = None
         return done
 
+    def go_on(self, rebuilt: Rebuilt, started_s: float) -> None:
+        """Take over a transcript that was rebuilt, with its mark and what its last answered request taught.
+
+        `started_s` is when that request was sent, in seconds of this process's monotonic clock.
+        """
+        self.transcript, self._mark = rebuilt.transcript, rebuilt.mark
+        if rebuilt.sent is None:
+            return
+        request, finished = self._of(rebuilt.sent.messages, ()), rebuilt.sent.finished
+        self.estimator.learn(request, finished.usage)
+        if self.watch is not None:
+            self.watch.restore(request, started_s, finished.usage, finished.model)
+
     def request(self) -> Request:
         """The next request: the one before with what came since, and the marks moved on."""
         self.transcript.close_calls()
         messages = self.transcript.messages
         marks = marks_for(messages, self._mark)
         self._mark = marks[-1] if marks else None
+        return self._of(messages, marks)
+
+    def _of(self, messages: tuple[Message, ...], marks: tuple[Mark, ...]) -> Request:
         return Request(
             model=self.model,
             system=self.system,

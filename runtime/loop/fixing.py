@@ -63,19 +63,25 @@ class Fixer:
     """Rounds of the present attempt, resumed ones included."""
     empty: int = 0
 
-    async def phase(self) -> Ended:
-        """One fix phase. Raises RunEnds; the transcript is whole whenever it does."""
-        self.empty = 0
+    async def phase(self, reply: Reply | None = None, empty: int = 0) -> Ended:
+        """One fix phase. Raises RunEnds; the transcript is whole whenever it does.
+
+        A phase that an earlier process began goes on with the `reply` that was paid for but not taken yet, and with so many
+        `empty` replies in a row before it.
+        """
+        self.empty = empty
         while True:
-            ended = await self._before_round()
-            if ended is not None:
-                return ended
-            try:
-                reply = await self._round()
-            except Cut:
-                await self.gate.check_time()
-                continue
-            ended = await self._take(reply)
+            if reply is None:
+                ended = await self._before_round()
+                if ended is not None:
+                    return ended
+                try:
+                    reply = await self._round()
+                except Cut:
+                    await self.gate.check_time()
+                    continue
+            taken, reply = reply, None
+            ended = await self._take(taken)
             if ended is not None:
                 return ended
 

@@ -65,6 +65,13 @@ async def start_leg(parts: Parts, opening: str, after: Leg | None = None) -> Leg
             warnings=tuple(filter(None, [warning, *services.prices.doubts(model.provider, model.name)])),
         )
     )
+    fixer = handed_to(parts, model)
+    return Leg(model, fixer, opening, "handover" if after is not None else "task")
+
+
+def handed_to(parts: Parts, model: Model) -> Fixer:
+    """What runs a model's fix phases, with an empty transcript."""
+    state, facts = parts.state, facts_of(model.name)
     conversation = Conversation(
         model.name,
         state.settings.max_output_tokens,
@@ -72,5 +79,4 @@ async def start_leg(parts: Parts, opening: str, after: Leg | None = None) -> Leg
         watch=CacheWatch(facts.cache_minimum) if model.provider != "local" else None,
         context=facts.context,
     )
-    fixer = Fixer(state, control, services, model, conversation, parts.caller, parts.stepper, parts.gate)
-    return Leg(model, fixer, opening, "handover" if after is not None else "task")
+    return Fixer(state, parts.control, parts.services, model, conversation, parts.caller, parts.stepper, parts.gate)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from runtime import commands as c
@@ -30,11 +30,13 @@ Answer = tuple[str | None, str | None, str]
 class Mailbox:
     """One per run. `send` may be called at any time from the run's event loop; it never waits."""
 
-    def __init__(self, state: RunState, control: Control, known_ids: set[str] | None = None) -> None:
+    def __init__(
+        self, state: RunState, control: Control, answers: Mapping[str, CommandAccepted | CommandRefused] | None = None
+    ) -> None:
+        """`answers` are those that an earlier process of this run gave, by command id."""
         self._state = state
         self._control = control
-        self._answers: dict[str, CommandAccepted | CommandRefused] = {}
-        self._known = known_ids or set()
+        self._answers = dict(answers or {})
         self.closed = False
         self._handlers: dict[str, Callable[[Any], Answer]] = {
             "abort": self._abort,
@@ -58,8 +60,6 @@ class Mailbox:
             return self._answers[command.id]
         emit = self._control.emitter.emit
         try:
-            if command.id in self._known:
-                raise Refused("a command with this id was answered before this process took the run over")
             if self.closed:
                 raise Refused("the run has ended")
             old, new, effect = self._handlers[command.command](command)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from runtime.events.loop import AttemptFinished, AttemptStarted
+from runtime.events.loop import AttemptFinished, AttemptStarted, PhaseEnded
 from runtime.events.values import Cause, HoldReason, StopReason
 from runtime.loop.fixing import Ended, Fixer, PhaseEnd
 from runtime.loop.interruptions import RunEnds
 from runtime.loop.legs import Leg, start_leg
+from runtime.loop.readback import Stage
 from runtime.loop.recovering import decide, feedback
+from runtime.loop.resuming import GoingOn, close_open, resume_leg
+from runtime.loop.retaken import WORKED_ON, handover_of, judged_of, phase_of
 from runtime.loop.setup import Parts
 from runtime.loop.verifying import Checked
 from runtime.models.base import Message
@@ -24,31 +27,67 @@ class Loop:
         self._leg: Leg | None = None
         self._unchanged = False
 
-    async def attempts(self, opening: str) -> RunEnds:
-        """Fix and verify until the run ends; returns the one reason."""
-        leg = self._leg = await start_leg(self._parts, opening)
-        handover = opening
+    async def attempts(self, opening: str, going_on: GoingOn | None = None) -> RunEnds:
+        """Fix and verify until the run ends; returns the one reason. An interrupted run goes on where it stood."""
+        handover = handover_of(opening, going_on)
+        leg = self._leg = await self._first_leg(opening, handover, going_on)
         try:
+            judged = await self._go_on(leg, going_on) if going_on is not None else None
             while True:
-                await self._room_for_attempt()
-                if self._control.next_model is not None:
-                    leg = self._leg = await start_leg(self._parts, handover, after=leg)
-                    continue
-                self._begin_attempt(leg)
-                leg.open()
-                leg.fixer.deliver_next()
-                checked, ended = await self._attempt(leg.fixer)
+                if judged is None:
+                    await self._room_for_attempt()
+                    if self._control.next_model is not None:
+                        leg = self._leg = await start_leg(self._parts, handover, after=leg)
+                        continue
+                    self._begin_attempt(leg)
+                    leg.open()
+                    leg.fixer.deliver_next()
+                    judged = await self._attempt(leg.fixer)
+                (checked, ended), judged = judged, None
                 if checked.passed and await self._accepted(checked):
                     return RunEnds(StopReason.PASSED)
                 self._stuck(checked, ended)
                 words = feedback(checked, self._state.counters.attempt)
-                handover = f"{opening}\n\nAnother model has worked on this.\n\n{words}"
+                handover = f"{opening}\n\n{WORKED_ON}\n\n{words}"
                 await self._room_for_attempt()
                 if self._control.next_model is None:
                     decide(self._state, self._control, checked)
                     leg.fixer.say("feedback", words)
         finally:
             await leg.close()
+
+    async def _first_leg(self, opening: str, handover: str, going_on: GoingOn | None) -> Leg:
+        if going_on is None or going_on.back.leg is None:
+            return await start_leg(self._parts, opening)
+        closed = close_open(self._state, self._control, going_on)
+        return await resume_leg(self._parts, going_on, handover if going_on.back.leg.leg > 1 else opening, closed)
+
+    async def _go_on(self, leg: Leg, going_on: GoingOn) -> tuple[Checked, Ended] | None:
+        """Bring the interrupted attempt to its verdict; None where the next attempt is due."""
+        back, standing = going_on.back, self._state.standing
+        if back.stage is Stage.JUDGED:
+            checked, ended = judged_of(back, self._state.verify, self._parts.services.masker.mask)
+            standing.excerpt = checked.excerpt
+            before = back.judged_before.tree if back.judged_before is not None else back.base_tree
+            self._unchanged = checked.tree == before
+            return checked, ended
+        if back.stage is Stage.VERIFYING:
+            return await self._attempt(leg.fixer, going_on)
+        if back.stage is not Stage.FIXING or back.attempt is None:
+            return None
+        counters = self._state.counters
+        self._emit(
+            AttemptStarted(
+                attempt=counters.attempt,
+                leg=counters.leg,
+                attempt_of_leg=counters.attempt_of_leg,
+                model=self._state.model,
+            )
+        )
+        leg.open()
+        if not back.rounds_made:
+            leg.fixer.deliver_next()
+        return await self._attempt(leg.fixer, going_on)
 
     def last_message(self) -> Message | None:
         """The last thing that the present leg's model said."""
@@ -71,15 +110,19 @@ class Loop:
             )
         )
 
-    async def _attempt(self, fixer: Fixer) -> tuple[Checked, Ended]:
-        """One fix phase and the verify phase after it."""
+    async def _attempt(self, fixer: Fixer, going_on: GoingOn | None = None) -> tuple[Checked, Ended]:
+        """One fix phase and the verify phase after it; of an interrupted attempt what is left of them."""
         attempt = self._state.counters.attempt
         before = self._state.standing.verified_tree
+        ended, reply, empty = phase_of(going_on.back) if going_on is not None else (None, None, 0)
         while True:
-            ended = await fixer.phase()
+            if ended is None:
+                ended = await fixer.phase(reply, empty)
+                self._emit(PhaseEnded(attempt=attempt, how=ended.how.value, why=ended.why))
             checked = await self._parts.verifier.phase(attempt)
             if ended.how is PhaseEnd.VERIFY_NOW and not checked.passed:
                 fixer.say("feedback", f"Verify was run at the supervisor's wish.\n\n{checked.excerpt}")
+                ended, reply, empty = None, None, 0
                 continue
             break
         self._emit(

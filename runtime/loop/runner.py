@@ -12,7 +12,7 @@ from runtime.emitter import Emitter
 from runtime.errors import LooptopError
 from runtime.events.checks import WindowTaken
 from runtime.events.loop import RunFinished, RunQueued
-from runtime.events.supervision import CommandAccepted, CommandRefused
+from runtime.events.supervision import CommandAccepted, CommandRefused, RunResumed
 from runtime.events.values import RunSettings, StopReason, VerifySpec
 from runtime.loop.analysis import analyse
 from runtime.loop.control import Control
@@ -20,6 +20,8 @@ from runtime.loop.finishing import finish
 from runtime.loop.interruptions import Aborted, Cut, RunEnds
 from runtime.loop.keeping import durable
 from runtime.loop.mailbox import Mailbox
+from runtime.loop.readback import Stage
+from runtime.loop.resuming import GoingOn, clear_beginnings, end_orphans, reopen, restore_control, restore_state
 from runtime.loop.run import Loop
 from runtime.loop.services import ModelContext, Services
 from runtime.loop.setup import Parts, WorkspaceSettings, prepare
@@ -58,16 +60,22 @@ class RunOrder:
 class RunTask:
     """A run being executed. `send` takes commands at any time; `done` is its end."""
 
-    def __init__(self, order: RunOrder, services: Services) -> None:
+    def __init__(self, order: RunOrder, services: Services, going_on: GoingOn | None = None) -> None:
+        """`going_on` is the interrupted run that this process took over, to be resumed."""
         self._order = order
         self._services = services
-        emitter = Emitter(order.run, services.record, services.bus.publish, services.clock)
+        self._going_on = going_on
+        seq, offset = (going_on.back.view.seq, going_on.back.view.last_ms) if going_on is not None else (0, 0)
+        emitter = Emitter(order.run, services.record, services.bus.publish, services.clock, seq + 1, offset)
         settings = order.settings
         limits = Limits(0, "", settings.budget_tokens, settings.budget_micros, settings.budget_seconds)
         self.state = RunState(order.run, order.task, settings, order.verify, limits, settings.model)
         self.state.price_known = order.price_known
         self._control = Control(emitter, services.clock, active_budget_s=settings.budget_seconds)
-        self._mailbox = Mailbox(self.state, self._control)
+        if going_on is not None:
+            restore_state(self.state, going_on.back)
+            restore_control(self._control, going_on.back)
+        self._mailbox = Mailbox(self.state, self._control, going_on.back.answers if going_on is not None else None)
         self._workspace: Workspace | None = None
         self._loop: Loop | None = None
         self._context: ModelContext | None = None
@@ -83,24 +91,27 @@ class RunTask:
         return self._mailbox.send(command)
 
     def start(self) -> asyncio.Task[RunFinished]:
-        """Begin. The task ends with the run's finished event and raises only when the process itself is to end."""
+        """Begin, or go on. The task ends with the run's finished event and raises only when the process itself is to end."""
+        if self._going_on is not None:
+            self._control.emitter.emit(RunResumed(sender=self._going_on.sender, resumed=True))
         self._task = asyncio.create_task(self._main(), name=f"run-{self.run}")
         return self._task
 
     async def _main(self) -> RunFinished:
         order, settings = self._order, self._order.settings
         with scope(project=order.repository.project, tenant=settings.tenant, category=settings.category, run=order.run):
-            self._control.emitter.emit(
-                RunQueued(
-                    task=order.task,
-                    repo=str(order.repository.root),
-                    project=order.repository.project,
-                    verify=order.verify,
-                    settings=settings,
-                    continues=order.continues,
-                    worker=self._services.worker,
+            if self._going_on is None:
+                self._control.emitter.emit(
+                    RunQueued(
+                        task=order.task,
+                        repo=str(order.repository.root),
+                        project=order.repository.project,
+                        verify=order.verify,
+                        settings=settings,
+                        continues=order.continues,
+                        worker=self._services.worker,
+                    )
                 )
-            )
             end = await self._worked()
             self._mailbox.closed = True
             return await self._finish(end)
@@ -134,7 +145,8 @@ class RunTask:
             parts = await self._prepare()
             self._context = parts.model_context
             self._loop = Loop(parts)
-            return await self._loop.attempts(self._opening())
+            said = self._going_on.back.opening if self._going_on is not None else ""
+            return await self._loop.attempts(said or self._opening(), self._going_on)
         except Cut:
             return RunEnds(StopReason.UNRECOVERABLE, "cut before anything was begun")
         except LooptopError as error:
@@ -167,7 +179,14 @@ class RunTask:
         def made(workspace: Workspace) -> None:
             self._workspace = workspace
 
-        return await prepare(self.state, self._control, self._services, self._order.repository, self._order.lent, made)
+        order, state, control, services = self._order, self.state, self._control, self._services
+        if self._going_on is not None:
+            await end_orphans(order.run, control, self._going_on.words)
+            back = self._going_on.back
+            if back.stage is not Stage.PREPARING:
+                return await reopen(state, control, services, order.repository, order.lent, back, made)
+            await clear_beginnings(order.repository, services, order.run)
+        return await prepare(state, control, services, order.repository, order.lent, made)
 
     async def _finish(self, end: RunEnds) -> RunFinished:
         settled = asyncio.ensure_future(

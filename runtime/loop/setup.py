@@ -31,6 +31,7 @@ from runtime.workspace.lend import UNPROTECTED
 from runtime.workspace.repository import Repository
 
 SETUP_TIMEOUT_S = 1800.0
+OWN_INTERPRETER = "the python on PATH lacks what verify needs; looptop's own interpreter is used"
 UNCONFINED = (
     "no sandbox, and every command runs unasked: what the model runs can do all that you can (approval = ask asks you)"
 )
@@ -112,22 +113,15 @@ async def prepare(
         )
     )
     made(workspace)
-    env = scrubbed_env(services.env, state.run, {"TMPDIR": str(workspace.scratch)})
-    sandbox, words = await control.guard(make_sandbox(lent.sandbox, _places(workspace), services.home, env))
-    outside, notes = _own_code_first(repository, workspace, env)
-    if sandbox is not None:
-        # The workspace stands at the repository's path: what is installed from there is the workspace's code.
-        notes = []
-    confined = Confined(sandbox, words, outside if sandbox is None else env)
-    parts = _assemble(state, control, services, workspace, outside, confined)
+    confined, outside, notes = await confine(control, services, workspace, lent)
+    parts = assemble(state, control, services, workspace, outside, confined)
     for command in lent.setup:
         await _set_up(parts, command)
     baseline = await parts.verifier.baseline()
     if _runner_missing(baseline) and not _has_environment(repository.root):
-        own = Path(sys.executable).parent
-        confined = Confined(sandbox, words, with_first_on_path(confined.env, own))
-        parts = _assemble(state, control, services, workspace, with_first_on_path(outside, own), confined)
-        notes.append("the python on PATH lacks what verify needs; looptop's own interpreter is used")
+        confined, outside = own_interpreter_first(confined, outside)
+        parts = assemble(state, control, services, workspace, outside, confined)
+        notes.append(OWN_INTERPRETER)
         baseline = await parts.verifier.baseline()
     parts.baseline = baseline
     _tell(parts, baseline, notes)
@@ -135,7 +129,27 @@ async def prepare(
     return parts
 
 
-def _assemble(
+async def confine(
+    control: Control, services: Services, workspace: Workspace, lent: WorkspaceSettings
+) -> tuple[Confined, dict[str, str], list[str]]:
+    """How commands in a workspace are started: confined, and outside of a sandbox; with notes for the supervisor."""
+    env = scrubbed_env(services.env, workspace.run_id, {"TMPDIR": str(workspace.scratch)})
+    sandbox, words = await control.guard(make_sandbox(lent.sandbox, _places(workspace), services.home, env))
+    outside, notes = _own_code_first(workspace.repository, workspace, env)
+    if sandbox is not None:
+        # The workspace stands at the repository's path: what is installed from there is the workspace's code.
+        notes = []
+    return Confined(sandbox, words, outside if sandbox is None else env), outside, notes
+
+
+def own_interpreter_first(confined: Confined, outside: dict[str, str]) -> tuple[Confined, dict[str, str]]:
+    """The same with looptop's own interpreter in front of the others."""
+    own = Path(sys.executable).parent
+    first = Confined(confined.sandbox, confined.words, with_first_on_path(confined.env, own))
+    return first, with_first_on_path(outside, own)
+
+
+def assemble(
     state: RunState,
     control: Control,
     services: Services,
@@ -143,6 +157,7 @@ def _assemble(
     env: Mapping[str, str],
     confined: Confined,
 ) -> Parts:
+    """Put a run's parts together around its workspace; `env` is what runs outside of the sandbox sees."""
     outputs = outputs_of(services.home, state.run)
     tools = ToolContext(workspace.tree, workspace.repository.root, state.run, outputs, confined.env, confined.sandbox)
     checks = VerifyContext(workspace.tree, outputs, confined.env, state.run, confined.sandbox)
@@ -233,6 +248,7 @@ def _tell(parts: Parts, baseline: Checked, notes: list[str]) -> None:
             sandbox=parts.confined.words,
             baseline_failing=failing if all(r.findings_total is not None for r in baseline.results) else None,
             priced=state.price_known,
+            tree=baseline.tree,
             warnings=(*_notes_of(parts), *notes),
         )
     )

@@ -10,6 +10,7 @@ from runtime.loop.approving import Approver
 from runtime.loop.control import Control
 from runtime.loop.deltas import DeltaBatch
 from runtime.loop.interruptions import Aborted, Cut
+from runtime.loop.keeping import durable
 from runtime.loop.services import Services
 from runtime.loop.state import RunState
 from runtime.models.base import ToolCall, ToolResult
@@ -91,6 +92,8 @@ class Stepper:
     async def _execute(self, call: ToolCall) -> ToolOutcome:
         step = self.state.counters.step
         output = DeltaBatch(lambda text: self._output(step, text))
+        # What a call may have done is never without a trace: after a crash the record tells which calls were begun.
+        await durable(self.services, self.control)
         try:
             return await self.control.guard(execute(call, self.context, output.add))
         except Aborted:

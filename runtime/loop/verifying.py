@@ -79,7 +79,8 @@ class Verifier:
         self._workspace = workspace
         self._context = context
         self._gate = gate
-        self._phases = 0
+        self.phases = 0
+        """Phases begun so far, those of earlier processes included; the kept outputs are named by it."""
         self.charged_micros: int | None = None
         """What the latest phase cost; None where verify has no price."""
 
@@ -141,7 +142,7 @@ class Verifier:
 
     async def _steps(self, attempt: int) -> list[StepResult]:
         results: list[StepResult] = []
-        self._phases += 1
+        self.phases += 1
         specs = self._state.verify
         for number, spec in enumerate(specs, 1):
             name = step_name(spec)
@@ -149,7 +150,7 @@ class Verifier:
                 VerifyStarted(attempt=attempt, step=number, of=len(specs), name=name, command=spec.command)
             )
             output = DeltaBatch(lambda text, step=number: self._output(step, text))  # type: ignore[misc]
-            label = f"verify-{self._phases:03d}-attempt-{attempt}-step-{number}"
+            label = f"verify-{self.phases:03d}-attempt-{attempt}-step-{number}"
             result = await run_step(spec, self._context, label, lambda text, batch=output: batch.add(plain(text)))  # type: ignore[misc]
             output.flush()
             results.append(result)

@@ -112,6 +112,10 @@ class CacheWatch:
             text = "the entry was gone before its time, or the server looked in another place"
         return Diagnosis(cause or MissCause.UNKNOWN, text, prediction.read, read, reply.cache_miss)
 
+    def restore(self, request: Request, started_s: float, usage: Usage, answering: str) -> None:
+        """Take over what an earlier process sent last: when (it may be before this clock's zero), and what its reply used."""
+        self._last = _Sent(request, started_s, usage, answering)
+
     def _unreported_once(self, reply: Reply) -> Diagnosis | None:
         if self._told_unreported:
             return None

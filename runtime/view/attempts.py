@@ -10,6 +10,7 @@ from runtime.events.loop import (
     AttemptStarted,
     ChangeDelivered,
     LegStarted,
+    PhaseEnded,
     PromptAdded,
     RunFinished,
     RunPrepared,
@@ -92,6 +93,10 @@ def _prompt(view: RunView, e: PromptAdded) -> RunView:
     return changed(view, turns=(*view.turns, TurnRow(e.attempt, e.kind, e.text))[-TURNS_KEPT:])
 
 
+def _phase_ended(view: RunView, e: PhaseEnded) -> RunView:
+    return on_attempt(view, e.attempt, phase_end=e.why)
+
+
 def _attempt_finished(view: RunView, e: AttemptFinished) -> RunView:
     view = on_attempt(
         view,
@@ -145,6 +150,7 @@ HANDLERS: dict[str, Handler] = {
     "leg_started": _leg,
     "attempt_started": _attempt_started,
     "prompt_added": _prompt,
+    "phase_ended": _phase_ended,
     "attempt_finished": _attempt_finished,
     "change_delivered": _delivered,
     "run_finished": _finished,

@@ -17,7 +17,8 @@ from runtime.events.supervision import (
     SteerDelivered,
     SteerQueued,
 )
-from runtime.view.model import Approval, Handler, Hold, RunView, changed
+from runtime.view.attempts import at_phase
+from runtime.view.model import Approval, Handler, Hold, Phase, RunView, changed
 
 NOTICES_KEPT = 50
 
@@ -82,7 +83,8 @@ def _paused(view: RunView, e: RunPaused) -> RunView:
 
 def _resumed(view: RunView, e: RunResumed) -> RunView:
     if e.resumed:
-        view = changed(view, hold=None, paused=False, reason=None, detail="", live_usage=None)
+        view = changed(view, hold=None, paused=False, reason=None, detail="", approvals=(), live_usage=None)
+        view = at_phase(view, Phase.PREPARING, e.mono_ms)
     elif e.from_hold:
         view = changed(view, hold=None)
     else:

@@ -7,10 +7,11 @@ from typing import Literal
 
 from runtime.bus import Inbox
 from runtime.commands import Command
-from runtime.errors import EnvironmentFault
+from runtime.errors import EnvironmentFault, UsageError
 from runtime.events.base import Event
 from runtime.events.supervision import CommandAccepted, CommandRefused
 from runtime.events.values import RunSettings, VerifySpec
+from runtime.loop.quoting import ResumeQuote
 from runtime.view import RunView, fold, fold_all
 from tui.backend import Answer, ModelChoice, OutputPage, RepoFacts, RunSummary, UsageLine, UsageReport, Wake
 from tui.summary import summarise
@@ -84,6 +85,7 @@ class FakeBackend:
         self.diffs: list[tuple[int | None, int | None]] = []
         self.delivered: list[tuple[str, str, str | None]] = []
         self.started: list[tuple[str, str, tuple[VerifySpec, ...], RunSettings]] = []
+        self.resumed: list[str] = []
         self.closed: bool | None = None
         self.refuse = ""
         self.diff_text = DIFF
@@ -184,6 +186,16 @@ class FakeBackend:
     async def start(self, repo: str, task: str, verify: Sequence[VerifySpec], settings: RunSettings) -> str:
         self.started.append((repo, task, tuple(verify), settings))
         return next(iter(self.log))
+
+    async def quote_resume(self, run: str) -> ResumeQuote:
+        view = self.views[run]
+        if view.state != "interrupted":
+            raise UsageError(f"Run {run} has ended: {view.state}. Only an interrupted run can be resumed.")
+        return ResumeQuote(run, view.task, view.model, "goes on in the fix phase of attempt 2", 4_320.0, 41_200, True, 154_500)
+
+    async def resume(self, run: str) -> str:
+        self.resumed.append(run)
+        return run
 
     async def close(self, stop_runs: bool) -> None:
         self.closed = stop_runs
