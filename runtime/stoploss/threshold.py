@@ -68,6 +68,8 @@ class Calibration:
     last_checkpoint: int | None
     tasks: tuple[str, ...] = ()
     """Marks of the tasks that it was made from."""
+    chosen_by: tuple[str, ...] = ()
+    """Marks of the tasks by which its scorer was chosen and `abort` was measured: other ones."""
     abort: Verdict = "unmeasured"
     """Whether stopping pays and is safe, as measured on held-out runs of other tasks."""
     abort_why: str = ""
@@ -81,7 +83,7 @@ class Calibration:
 def calibration_from(data: Mapping[str, Any]) -> Calibration:
     """The calibration of JSON data. Raises UsageError where it isn't one."""
     try:
-        fields = {**data, "tasks": tuple(data["tasks"])}
+        fields = {**data, "tasks": tuple(data["tasks"]), "chosen_by": tuple(data.get("chosen_by", ()))}
         fields["threshold"] = -math.inf if data["threshold"] is None else float(data["threshold"])
         return Calibration(**fields)
     except (KeyError, TypeError, ValueError) as error:

@@ -110,7 +110,7 @@ def train(
 @JSON
 def calibrate(scorer: str | None, target: float, base_url: str | None, as_json: bool, **source: Any) -> None:
     """Calibrate a threshold from successful runs, and keep it for runs of the same model and project."""
-    from tui.commands.stoploss_work import calibrate_threshold
+    from tui.commands.stoploss_calibrate import calibrate_threshold
 
     calibrate_threshold(source, scorer, target, base_url, as_json)
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
-import math
 import os
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +12,12 @@ import click
 
 from runtime.errors import UsageError
 from runtime.stoploss.evaluate.held_out import Workbench
-from runtime.stoploss.evaluate.policies import Decision, decide
 from runtime.stoploss.evaluate.report import Evaluation, evaluate
 from runtime.stoploss.linear import to_json
 from runtime.stoploss.scorers.base import Score, Scorer
-from runtime.stoploss.splits import marks, refuse_overlap, share_of, split
+from runtime.stoploss.splits import share_of
 from runtime.stoploss.steps import Trajectory
-from runtime.stoploss.threshold import Calibration, Success, calibrate, least_successes
+from runtime.stoploss.threshold import Calibration
 from runtime.stoploss.training import train
 from runtime.stoploss.trajectories.load import load
 from runtime.stoploss.window import Window, windows
@@ -29,8 +25,8 @@ from store.calibrations import STOPLOSS
 from store.home import prepare_home
 from store.store import FILE_NAME, Store
 from tui.cli import echo_json
-from tui.commands.stoploss_runs import candidate_of, runs_of, scorer_of, trained_on, weights_path
-from tui.commands.stoploss_tables import calibration_text, evaluation_text, score_text
+from tui.commands.stoploss_runs import candidate_of, runs_of, scorer_of, weights_path
+from tui.commands.stoploss_tables import evaluation_text, score_text
 from tui.commands.store_access import with_store
 from tui.places import home_of
 
@@ -63,87 +59,6 @@ def train_weights(source: dict[str, Any], out: Path | None, share: float | None,
     )
 
 
-def calibrate_threshold(
-    source: dict[str, Any], name: str | None, target: float, base_url: str | None, as_json: bool
-) -> None:
-    """Choose a scorer on one part of the runs, calibrate it on another, and keep the calibration."""
-    runs = [run for run in runs_of(source).runs if run.succeeded is not None]
-    executor, project = _only(runs, "executor", "--executor"), _only(runs, "project", "one project's runs")
-    made = asyncio.run(_calibrate(runs, name, target, base_url, executor, project))
-
-    async def keep(store: Store, _: Path) -> None:
-        await store.calibrations.add(
-            STOPLOSS, made.to_json(), made.successes, project=project, model=executor, scorer=made.scorer
-        )
-
-    with_store(keep)
-    if as_json:
-        echo_json(made.to_json())
-    else:
-        click.echo(calibration_text(made))
-
-
-def _only(runs: Sequence[Trajectory], what: str, hint: str) -> str:
-    found = sorted({str(getattr(run, what)) for run in runs})
-    if len(found) > 1:
-        raise UsageError(
-            f"The runs have {len(found)} {what}s ({', '.join(found[:4])}): a calibration is valid for one.",
-            f"Give {hint}.",
-        )
-    if not found:
-        raise UsageError("None of the runs has a verdict.", "Give a results file with --results.")
-    return found[0]
-
-
-async def _calibrate(
-    runs: Sequence[Trajectory], name: str | None, target: float, base_url: str | None, executor: str, project: str
-) -> Calibration:
-    names = [name] if name else ["step-limit", "embedded"]
-    scorers = {name: scorer_of(name, base_url) for name in names}
-    try:
-        seen = [mark for scorer in scorers.values() for mark in trained_on(scorer)]
-        parts = split(runs, seen)
-        successes = [run for run in parts.calibrate if run.succeeded]
-        if len(successes) < (least := least_successes(target)):
-            taught = len(set(seen) & set(marks(runs)))
-            gone = f" ({taught} tasks were used to train the scorer and can't be used again)" if taught else ""
-            raise UsageError(
-                f"{len(successes)} successful runs are left to calibrate on{gone}: at least {least} are needed to bound "
-                f"false aborts at {target:.0%}.",
-                "Collect more in watch mode.",
-            )
-        decision = await _choose(parts.choose, names, target, base_url)
-        chosen = scorers[decision.policy if decision.policy in scorers else names[0]]
-        refuse_overlap("calibrate", marks(parts.calibrate), "choose by", marks(parts.choose))
-        refuse_overlap("calibrate", marks(parts.calibrate), "train it", trained_on(chosen))
-        made = calibrate(
-            [Success(len(run.steps), await _maximum(chosen, run)) for run in successes],
-            scorer=chosen.name,
-            by_steps=chosen.by_steps,
-            executor=executor,
-            project=project,
-            target=target,
-            tasks=marks(parts.calibrate),
-            made_at=datetime.now(UTC).isoformat(),
-        )
-        return dataclasses.replace(made, abort=decision.verdict, abort_why=decision.why)
-    finally:
-        for scorer in scorers.values():
-            await scorer.close()
-
-
-async def _choose(runs: Sequence[Trajectory], names: Sequence[str], target: float, base_url: str | None) -> Decision:
-    """Which policy is in force by the runs that are kept for choosing; where they can't tell, none was measured."""
-    if len({run.succeeded for run in runs}) < 2:
-        return decide({})
-    found = await _evaluate(Workbench(runs, target), names, base_url, 0.10, 1_000, quiet=True)
-    return found.decision
-
-
-async def _maximum(scorer: Scorer, run: Trajectory) -> float:
-    return max([(await scorer.score(window)).p_abort for window in windows(run)], default=-math.inf)
-
-
 def evaluate_scorers(
     source: dict[str, Any],
     names: Sequence[str],
@@ -156,16 +71,17 @@ def evaluate_scorers(
     """Measure scorers and tell."""
     bench = Workbench(runs_of(source).runs, target)
     chosen = names or ("step-limit", "trained", "trained:window")
-    found = asyncio.run(_evaluate(bench, chosen, base_url, max_false_abort, resamples))
+    found = asyncio.run(measured(bench, chosen, base_url, max_false_abort, resamples))
     if as_json:
         echo_json(found.to_json())
     else:
         click.echo(evaluation_text(found))
 
 
-async def _evaluate(
+async def measured(
     bench: Workbench, names: Sequence[str], base_url: str | None, limit: float, resamples: int, *, quiet: bool = False
 ) -> Evaluation:
+    """Measure scorers by name, and close them."""
     candidates = [candidate_of(name, base_url) for name in names]
 
     def progress(words: str) -> None:

@@ -98,6 +98,9 @@ def test_a_calibration_is_kept_with_what_it_is_valid_for(looptop: CommandLine, r
     assert (made["executor"], made["project"], made["scorer"]) == ("made-1", "made", "step-limit")
     assert made["successes"] == 30
     assert made["last_checkpoint"] == 14
+    assert made["tasks"]
+    assert made["chosen_by"]
+    assert not set(made["tasks"]) & set(made["chosen_by"])
     assert "more than 17 tool steps" in looptop("stoploss", "calibrate", str(runs), "--scorer", "step-limit").out
 
     async def stored() -> list[dict[str, Any]]:
@@ -113,6 +116,7 @@ def test_what_trained_a_scorer_cannot_calibrate_or_measure_it(looptop: CommandLi
     assert looptop("stoploss", "train", str(runs)).code == 0
     line = one_sentence(looptop("stoploss", "calibrate", str(runs), "--scorer", "embedded"), 2)
     assert "90 tasks were used to train the scorer" in line
+    assert looptop("stoploss", "calibrate", str(runs)).out.startswith("step-limit: more than 17 tool steps")
     line = one_sentence(looptop("stoploss", "evaluate", str(runs), "--scorer", "embedded"), 2)
     assert "90 of the tasks to measure embedded on were also used to train it" in line
 
