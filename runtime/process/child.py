@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from runtime.process.tree import boot_ticks
+
 
 class Child:
     """A process in a session of its own. It is reaped here and nowhere else, by wait4, which tells its CPU time."""
@@ -25,6 +27,7 @@ class Child:
         stderr: int = subprocess.STDOUT,
     ) -> None:
         """Start it. Raises OSError; must be called from an event loop."""
+        self.since = boot_ticks()
         self._popen = subprocess.Popen(
             list(argv),
             cwd=cwd,

@@ -171,7 +171,7 @@ async def _read(pipe: PipeReader, output: Output) -> None:
 
 async def end_child(child: Child, marker: str = "") -> tuple[int, ...]:
     """End what is left of a child's tree and reap it; returns the ids of survivors."""
-    _, survivors = await end_tree(child.pid, marker)
+    _, survivors = await end_tree(child.pid, marker, since=child.since)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(KILL_GRACE_S):
             await child.wait()
