@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,8 @@ from typing import Any
 from runtime.errors import UsageError
 from runtime.text import storable
 
+MOST_DOLLARS = 1e9
+"""No run costs more: a sum beyond it is nonsense, as is one that isn't a number."""
 MOST_BYTES = 2_000_000_000
 """A file that unpacks to more is not a recorded run."""
 
@@ -76,7 +77,7 @@ def words(value: Any) -> str:
 
 def micros(dollars: Any) -> int | None:
     """Dollars as micro-dollars; None for what isn't a sum of money."""
-    if isinstance(dollars, bool) or not isinstance(dollars, int | float) or not math.isfinite(dollars) or dollars < 0:
+    if isinstance(dollars, bool) or not isinstance(dollars, int | float) or not 0 <= dollars <= MOST_DOLLARS:
         return None
     return round(dollars * 1_000_000)
 

@@ -47,7 +47,7 @@ def _atif_steps(step: dict[str, Any]) -> list[Step]:
     observation = step.get("observation")
     results = observation.get("results") if isinstance(observation, dict) else None
     given = [result for result in results if isinstance(result, dict)] if isinstance(results, list) else []
-    by_call = {result.get("source_call_id"): words(result.get("content")) for result in given}
+    by_call = {named(result.get("source_call_id")): words(result.get("content")) for result in given}
     metrics = step.get("metrics")
     cost = micros(metrics.get("cost_usd")) if isinstance(metrics, dict) else None
     made: list[Step] = []
@@ -56,7 +56,7 @@ def _atif_steps(step: dict[str, Any]) -> list[Step]:
             continue
         arguments = call.get("arguments")
         action = action_words(named(call.get("function_name")), arguments if isinstance(arguments, dict) else {})
-        content = by_call.get(call.get("tool_call_id"))
+        content = by_call.get(named(call.get("tool_call_id")) or "without an id")
         if content is None and len(given) == len(calls or ()):
             content = words(given[number].get("content"))
         paid = cost if not made else (None if cost is None else 0)

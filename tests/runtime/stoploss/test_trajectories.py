@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -258,6 +260,39 @@ def test_what_is_no_recorded_run_is_told_in_one_sentence(tmp_path: Path, name: s
     assert words in str(told.value)
     assert str(path) in str(told.value)
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("nonsense", [None, [], {}, [None], {"a": 1}, -1, 1e308, float("nan"), "\ud800", True])
+def test_nonsense_anywhere_in_a_file_is_a_sentence_or_nothing(tmp_path: Path, nonsense: Any) -> None:
+    files: dict[str, Any] = {
+        "a.traj.json": MINI,
+        "a.traj": SWE,
+        "a.json": ATIF,
+        "a.jsonl": json.loads(recorded_line(made_run(1, True))),
+    }
+    for name, whole in files.items():
+        for place in _places(whole):
+            path = _write(tmp_path / name, _with(whole, place, nonsense))
+            with contextlib.suppress(UsageError):
+                for run in load([path]):
+                    run.task.encode()
+                    assert all(isinstance(step.action, str) and isinstance(step.observation, str) for step in run.steps)
+
+
+def _places(data: Any, so_far: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in JSON data, by keys and indices."""
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    return [place for key, value in items for place in [(*so_far, key), *_places(value, (*so_far, key))]]
+
+
+def _with(data: Any, place: tuple[Any, ...], value: Any) -> Any:
+    """A copy of JSON data with another value at a place."""
+    made = copy.deepcopy(data)
+    inner = made
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    return made
 
 
 def test_missing_files_and_empty_folders_are_told(tmp_path: Path) -> None:
