@@ -21,8 +21,9 @@ from runtime.events.supervision import CommandAccepted, CommandRefused
 from runtime.events.values import RunSettings, VerifySpec
 from runtime.loop.recovering import check_router
 from runtime.loop.runner import RunOrder, RunTask, new_run_id
-from runtime.loop.services import ModelContext, Services
+from runtime.loop.services import MakeJudge, ModelContext, Services
 from runtime.loop.setup import WorkspaceSettings
+from runtime.loop.state import RunState
 from runtime.models.base import Model
 from runtime.models.factory import Endpoint, endpoint_for, make_model
 from runtime.models.limiter import Limiter, Limits
@@ -30,6 +31,7 @@ from runtime.models.transport import RetryPolicy, Transport
 from runtime.ports import Limit, RecordBlocked, SystemClock
 from runtime.prompt.window import Turn
 from runtime.sockets.server import CommandServer
+from runtime.stoploss.monitor import Monitor
 from runtime.text import Masker, one_line, secret_values
 from runtime.verify.detect import Detected, detect_steps
 from runtime.verify.hazards import status_hazards
@@ -169,7 +171,15 @@ class Cockpit:
             project_cap=project_cap,
             worker=this_process().host,
             limits=self.settings.limits,
+            make_monitor=self._monitor,
         )
+
+    async def _monitor(self, state: RunState, project: str, judge: MakeJudge) -> Monitor | None:
+        # The library loads with the first run, not with looptop.
+        from tui.monitoring import monitors
+
+        make = monitors(self.store, self.home, self._env, self.settings.base_url, self.catalog)
+        return await make(state, project, judge)
 
     async def _make_model(self, name: str, context: ModelContext) -> Model:
         def local() -> Model:

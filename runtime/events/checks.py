@@ -85,8 +85,12 @@ class StoplossScored(Event):
     threshold: float | None = None
     mode: str
     next_step: int | None = None
+    usage: Usage = FREE
     cost_micros: int | None = None
+    """None where a model was asked whose price isn't known."""
     error: str = ""
+    why: str = ""
+    """Why the mode isn't the one asked for, or the threshold is in doubt."""
 
 
 class WindowTaken(Event):

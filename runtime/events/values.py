@@ -133,6 +133,11 @@ class RunSettings(Part):
     tenant: str | None = None
     recovery: str = "fixed:reflect"
     stoploss: str = "watch"
+    stoploss_chosen: bool = False
+    """Whether somebody chose that mode, so that it isn't only the default."""
+    stoploss_scorer: str = "auto"
+    hold_on_stoploss: bool = False
+    """Whether a run that StopLoss asks about waits for the answer; else it goes on."""
     approval: str = "auto"
     ttl: str = "5m"
     failure_analysis: str = ""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from runtime.commands import Abort, Steer
+from runtime.commands import Abort, SetStoploss, Steer
 from runtime.emitter import Emitter
 from runtime.events.supervision import RunHeld, RunPaused, RunResumed
 from runtime.events.values import Action, HoldReason
@@ -18,6 +18,18 @@ from runtime.loop.interruptions import Aborted, Cut
 from runtime.ports import Clock
 
 T = TypeVar("T")
+
+
+class Watch(Protocol):
+    """StopLoss, as the gates and the mailbox see it."""
+
+    async def decide(self) -> bool:
+        """Act on checks that are done; whether the fix phase ends for a recovery. Raises RunEnds."""
+        ...
+
+    def set_stoploss(self, command: SetStoploss) -> tuple[str, str]:
+        """Set mode or threshold; both before and after, in words. Raises ValueError where nothing monitors the run."""
+        ...
 
 
 @dataclass
@@ -48,6 +60,8 @@ class Control:
     """Approvals by tool step: approved or not, sender, reason."""
     undecided: set[int] = field(default_factory=set)
     """Tool steps that wait for an approval."""
+    watch: Watch | None = None
+    """StopLoss, where it monitors this run."""
     active_budget_s: float | None = None
     """The time budget, in seconds of activity; None is off."""
     processes_at_abort: int = 0

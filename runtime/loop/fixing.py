@@ -96,6 +96,8 @@ class Fixer:
         if control.verify_now:
             control.verify_now = False
             return Ended(PhaseEnd.VERIFY_NOW)
+        if control.watch is not None and await control.watch.decide():
+            return Ended(PhaseEnd.SUPERVISOR, "ended for a recovery, after StopLoss had asked")
         if self.rounds_made >= self.state.settings.max_rounds:
             return Ended(PhaseEnd.ROUNDS, f"round limit: {self.state.settings.max_rounds} rounds in this attempt")
         self._deliver(control.steers_now)

@@ -200,8 +200,16 @@ class Mailbox:
             self._control.waiting.ended_by = "switch_model"
         return self._state.model, command.model, "a new leg begins"
 
-    def _set_stoploss(self, _: c.SetStoploss) -> Answer:
-        raise Refused("no StopLoss monitor runs in this version")
+    def _set_stoploss(self, command: c.SetStoploss) -> Answer:
+        if command.mode is None and command.threshold is None:
+            raise Refused("it says neither a mode nor a threshold")
+        if self._control.watch is None:
+            raise Refused("no StopLoss monitor runs yet")
+        try:
+            old, new = self._control.watch.set_stoploss(command)
+        except ValueError as error:
+            raise Refused(str(error)) from error
+        return old, new, ""
 
     def _verify_now(self, _: c.VerifyNow) -> Answer:
         if self._control.waiting is not None:

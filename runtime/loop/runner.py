@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from runtime.commands import Abort, Command
 from runtime.emitter import Emitter
 from runtime.errors import LooptopError
+from runtime.events.base import Event
 from runtime.events.checks import WindowTaken
 from runtime.events.loop import RunFinished, RunQueued
 from runtime.events.supervision import CommandAccepted, CommandRefused, RunResumed
@@ -26,6 +27,7 @@ from runtime.loop.run import Loop
 from runtime.loop.services import ModelContext, Services
 from runtime.loop.setup import Parts, WorkspaceSettings, prepare
 from runtime.loop.state import Limits, RunState
+from runtime.loop.watching import Watcher
 from runtime.models.base import Message, Text
 from runtime.prompt.window import Turn, take_window
 from runtime.scope import scope
@@ -66,12 +68,13 @@ class RunTask:
         self._services = services
         self._going_on = going_on
         seq, offset = (going_on.back.view.seq, going_on.back.view.last_ms) if going_on is not None else (0, 0)
-        emitter = Emitter(order.run, services.record, services.bus.publish, services.clock, seq + 1, offset)
+        emitter = Emitter(order.run, services.record, self._publish, services.clock, seq + 1, offset)
         settings = order.settings
         limits = Limits(0, "", settings.budget_tokens, settings.budget_micros, settings.budget_seconds)
         self.state = RunState(order.run, order.task, settings, order.verify, limits, settings.model)
         self.state.price_known = order.price_known
         self._control = Control(emitter, services.clock, active_budget_s=settings.budget_seconds)
+        self._watcher = Watcher(self.state, self._control, services)
         if going_on is not None:
             restore_state(self.state, going_on.back)
             restore_control(self._control, going_on.back)
@@ -85,6 +88,10 @@ class RunTask:
     def run(self) -> str:
         """The run's id."""
         return self._order.run
+
+    def _publish(self, event: Event) -> None:
+        self._services.bus.publish(event)
+        self._watcher.take(event)
 
     def send(self, command: Command) -> CommandAccepted | CommandRefused:
         """Give the run a command; the answer is in the record too."""
@@ -114,6 +121,7 @@ class RunTask:
                 )
             end = await self._worked()
             self._mailbox.closed = True
+            await self._watcher.close()
             return await self._finish(end)
 
     async def _worked(self) -> RunEnds:
@@ -144,6 +152,7 @@ class RunTask:
         try:
             parts = await self._prepare()
             self._context = parts.model_context
+            await self._watcher.begin(self._services.make_monitor, self._order.repository.project, self._context)
             self._loop = Loop(parts)
             said = self._going_on.back.opening if self._going_on is not None else ""
             return await self._loop.attempts(said or self._opening(), self._going_on)

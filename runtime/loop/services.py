@@ -8,9 +8,12 @@ from pathlib import Path
 
 from runtime.bus import Bus
 from runtime.events.values import VerifySpec
+from runtime.loop.state import RunState
 from runtime.models.base import Model
 from runtime.models.transport import Transport
 from runtime.ports import Clock, Ledger, Limit, Prices, Record
+from runtime.stoploss.monitor import Monitor
+from runtime.stoploss.scorers.judge import Judge
 from runtime.text import Masker
 
 
@@ -26,6 +29,12 @@ class ModelContext:
 
 
 MakeModel = Callable[[str, ModelContext], Awaitable[Model]]
+
+
+MakeJudge = Callable[[str], Judge]
+"""A judge whose calls go through the run's ledger and budgets, by the model's name."""
+MakeMonitor = Callable[[RunState, str, MakeJudge], Awaitable[Monitor | None]]
+"""The monitor of a run of a project; None where it is off. Raises LooptopError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +57,5 @@ class Services:
     worker: str = ""
     limits: tuple[Limit, ...] = ()
     """Dollar budgets of project, tenant and day."""
+    make_monitor: MakeMonitor | None = None
+    """What makes a run's StopLoss monitor; None: nothing is monitored."""

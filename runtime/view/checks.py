@@ -65,8 +65,13 @@ def _recovery(view: RunView, e: RecoveryDecided) -> RunView:
 
 def _scored(view: RunView, e: StoplossScored) -> RunView:
     row = ScoreRow(e.step, e.scorer, e.score, e.threshold, e.mode, e.next_step, e.error)
-    money = view.money.plus(e.cost_micros) if e.cost_micros is not None else view.money
-    return changed(view, scores=(*view.scores, row), money=money)
+    used = e.usage.total != 0
+    return changed(
+        view,
+        scores=(*view.scores, row),
+        usage=add_usage(view.usage, e.usage) if used else view.usage,
+        money=view.money.plus(e.cost_micros) if used else view.money,
+    )
 
 
 def _window(view: RunView, e: WindowTaken) -> RunView:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -43,6 +44,23 @@ class Stage:
     async def run(self, task: str = "", *, verify: Sequence[str] = (CHECK,), **settings: Any) -> RunFinished:
         """Start a run and wait for its end."""
         return await (await self.start(task, verify=verify, **settings)).done
+
+    async def until(self, kind: type[E]) -> E:
+        """Wait for the first event of a type, however long ago it came."""
+        seen: asyncio.Future[E] = asyncio.get_running_loop().create_future()
+
+        def look(event: Event) -> None:
+            if isinstance(event, kind) and not seen.done():
+                seen.set_result(event)
+
+        unsubscribe = self.cockpit.bus.subscribe(look)
+        for event in self.events:
+            look(event)
+        try:
+            async with asyncio.timeout(30):
+                return await seen
+        finally:
+            unsubscribe()
 
     def of(self, kind: type[E]) -> list[E]:
         """The events of a type."""

@@ -39,6 +39,11 @@ def has_terminal() -> bool:
 @click.option("--tenant", metavar="T", help="A label of who the run is for.")
 @click.option("--recovery", metavar="R", help="What follows a failed attempt: fixed:reflect.")
 @click.option("--approval", type=click.Choice(MODES), help="What runs unasked: all, or only what provably reads.")
+@click.option(
+    "--stoploss",
+    type=click.Choice(["off", "watch", "ask", "abort"]),
+    help="What follows when the run looks like failing, as far as that is calibrated.",
+)
 @click.option("--ttl", type=click.Choice(["5m", "1h"]), help="Lifetime of cache entries.")
 @click.option("--allow-test-edits", is_flag=True, default=None, help="Let a change of tests pass.")
 def run(
@@ -75,6 +80,7 @@ def run(
         "include_dirty": options["include_dirty"],
         "recovery": options["recovery"],
         "approval": options["approval"],
+        "stoploss.mode": options["stoploss"],
         "ttl": options["ttl"],
         "allow_test_edits": options["allow_test_edits"],
         "verify": [{"command": command} for command in verify] or None,
