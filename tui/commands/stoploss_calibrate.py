@@ -29,6 +29,9 @@ from tui.commands.stoploss_tables import calibration_text
 from tui.commands.stoploss_work import measured
 from tui.commands.store_access import with_store
 
+POLICIES = ("step-limit", "embedded", "step-limit+embedded")
+"""What is chosen from where no scorer is named."""
+
 
 def calibrate_threshold(
     source: dict[str, Any], name: str | None, target: float, base_url: str | None, as_json: bool
@@ -65,12 +68,12 @@ def _only(runs: Sequence[Trajectory], what: str, hint: str) -> str:
 async def _calibrate(
     runs: Sequence[Trajectory], name: str | None, target: float, base_url: str | None, executor: str, project: str
 ) -> Calibration:
-    names = [name] if name else ["step-limit", "embedded"]
-    scorers = {name: scorer_of(name, base_url) for name in names}
+    every = {name: scorer_of(name, base_url) for name in ([name] if name else POLICIES)}
+    scorers = every
     try:
         if name is None and not _enough(runs, scorers, target):
             # What these runs trained can't be calibrated on them; the step limit wasn't trained on anything.
-            del scorers["embedded"]
+            scorers = {name: scorer for name, scorer in every.items() if not trained_on(scorer)}
         parts = _parts(runs, scorers, target)
         decision = await _choose(parts.choose, list(scorers), target, base_url)
         chosen = scorers.get(decision.policy) or next(iter(scorers.values()))
@@ -89,7 +92,7 @@ async def _calibrate(
         chosen_by = marks(parts.choose)
         return dataclasses.replace(made, abort=decision.verdict, abort_why=decision.why, chosen_by=chosen_by)
     finally:
-        for scorer in scorers.values():
+        for scorer in every.values():
             await scorer.close()
 
 

@@ -30,6 +30,8 @@ from tui.commands.stoploss_tables import evaluation_text, score_text
 from tui.commands.store_access import with_store
 from tui.places import home_of
 
+POLICIES = ("step-limit", "trained", "step-limit+trained", "trained:window")
+"""What is measured where no scorer is named."""
 OWN_SHARE = 0.5
 """Own tasks that training takes; the others are left to choose and to calibrate by."""
 
@@ -70,7 +72,7 @@ def evaluate_scorers(
 ) -> None:
     """Measure scorers and tell."""
     bench = Workbench(runs_of(source).runs, target)
-    chosen = names or ("step-limit", "trained", "trained:window")
+    chosen = names or POLICIES
     found = asyncio.run(measured(bench, chosen, base_url, max_false_abort, resamples))
     if as_json:
         echo_json(found.to_json())
