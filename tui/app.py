@@ -172,6 +172,11 @@ class LooptopApp(App[int]):
             await self.pop_screen()
         await self.push_screen(RunScreen(run, tab or "Stream"))
 
+    def project_of(self, run: str | None) -> str:
+        """The project of a run that the fleet knows; "" for none."""
+        summary = self.runs.get(run or "")
+        return summary.project if summary is not None else ""
+
     def tell(self, text: str, severity: str = "information") -> None:
         """A toast; the text is shown as it is, never as markup."""
         level: Any = severity

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from runtime.events.base import Event
     from runtime.events.values import RunSettings, VerifySpec
     from runtime.loop.quoting import ResumeQuote
+    from runtime.stoploss.evaluate.report import Evaluation
+    from runtime.stoploss.threshold import Calibration
     from runtime.view.model import RunView
 
 Wake = Callable[[], None]
@@ -131,6 +133,18 @@ class RepoFacts:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class StoplossReport:
+    """StopLoss on a project's own history. `evaluation` is None where it can't be measured; `missing` says why, in words."""
+
+    project: str
+    projects: tuple[str, ...] = ()
+    """All that there are, the one with most runs first."""
+    evaluation: Evaluation | None = None
+    calibration: Calibration | None = None
+    missing: str = ""
+
+
 class Subscription(Protocol):
     """A live feed of one run's events."""
 
@@ -201,6 +215,10 @@ class Backend(Protocol):
         self, by: Literal["project", "model", "purpose"], span: Literal["day", "week", "month"]
     ) -> UsageReport:
         """What was used in the running day, week or month, from the ledger."""
+        ...
+
+    async def stoploss(self, project: str) -> StoplossReport:
+        """Measure StopLoss on a project's finished runs; without a name on the project with most of them."""
         ...
 
     async def models(self) -> Sequence[ModelChoice]:

@@ -34,6 +34,7 @@ from tui.backend import (
     OutputPage,
     RepoFacts,
     RunSummary,
+    StoplossReport,
     Subscription,
     SummaryFeed,
     UsageLine,
@@ -211,6 +212,12 @@ class Desk:
                 for d in every
             ),
         )
+
+    async def stoploss(self, project: str) -> StoplossReport:
+        """See Backend."""
+        from tui.measuring import measured
+
+        return await measured(self._store, project)
 
     async def models(self) -> Sequence[ModelChoice]:
         """See Backend."""

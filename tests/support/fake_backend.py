@@ -13,7 +13,7 @@ from runtime.events.supervision import CommandAccepted, CommandRefused
 from runtime.events.values import RunSettings, VerifySpec
 from runtime.loop.quoting import ResumeQuote
 from runtime.view import RunView, fold, fold_all
-from tui.backend import Answer, ModelChoice, OutputPage, RepoFacts, RunSummary, UsageLine, UsageReport, Wake
+from tui.backend import Answer, ModelChoice, OutputPage, RepoFacts, RunSummary, StoplossReport, UsageLine, UsageReport, Wake
 from tui.summary import summarise
 
 DIFF = """\
@@ -86,6 +86,7 @@ class FakeBackend:
         self.delivered: list[tuple[str, str, str | None]] = []
         self.started: list[tuple[str, str, tuple[VerifySpec, ...], RunSettings]] = []
         self.resumed: list[str] = []
+        self.stoploss_reports: dict[str, StoplossReport] = {"": StoplossReport("", missing="There are no runs yet.")}
         self.closed: bool | None = None
         self.refuse = ""
         self.diff_text = DIFF
@@ -164,6 +165,9 @@ class FakeBackend:
         return UsageReport(
             by, span, total, UsageLine("", 50, 28_000, 40_000, 1_500_000, 300_000, 1_990_000), lines, days
         )
+
+    async def stoploss(self, project: str) -> StoplossReport:
+        return self.stoploss_reports.get(project) or next(iter(self.stoploss_reports.values()))
 
     async def models(self) -> Sequence[ModelChoice]:
         return (

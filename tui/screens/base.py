@@ -111,6 +111,12 @@ class Base(Screen[None]):
 
         self.app.push_screen(UsageScreen())
 
+    def on_do_stoploss(self) -> None:
+        """What StopLoss is worth on own runs."""
+        from tui.screens.stoploss import StoplossScreen
+
+        self.app.push_screen(StoplossScreen(self.looptop.project_of(self.target)))
+
     def on_do_theme(self) -> None:
         """Take the next of our own themes."""
         from themes.looks import LOOKS
