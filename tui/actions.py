@@ -60,6 +60,12 @@ def _verifiable(view: RunView) -> str:
     return _going(view) or ("the run is held; decide that first" if view.hold else "")
 
 
+def _resumable(view: RunView) -> str:
+    if not view.finished:
+        return "the run goes on"
+    return "" if view.state == "interrupted" else "only an interrupted run can be resumed"
+
+
 def _deliverable(view: RunView) -> str:
     if not view.finished:
         return "the run goes on"
@@ -99,6 +105,16 @@ ACTIONS: tuple[Action, ...] = (
     Action("verify", "v", "verify", "Verify at the next safe point", "supervise", _verifiable, 2),
     Action("end_attempt", "E", "end attempt", "End the fix phase; verify follows", "supervise", _going, 9),
     Action("model", "m", "model", "Go on with another model", "supervise", _going, 9, argument="NAME"),
+    Action(
+        "resume",
+        "u",
+        "resume",
+        "Go on with an interrupted run; its age and price come first",
+        "supervise",
+        _resumable,
+        1,
+        argument="RUN",
+    ),
     Action("apply", "y", "apply", "Put the change into the working tree", "supervise", _deliverable, 1),
     Action("branch", "b", "branch", "Keep the change as a branch", "supervise", _deliverable, 3, argument="NAME"),
     Action("discard", "D", "discard", "Remove the change and its workspace", "supervise", _deliverable, 9),

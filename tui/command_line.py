@@ -12,7 +12,7 @@ from runtime import commands as c
 from runtime.errors import LooptopError, UsageError
 from tui.actions import ACTIONS, BY_ID
 from tui.dialogs.quotes import SENDER, parse_number
-from tui.supervise import send
+from tui.supervise import resume, send
 from tui.tasks import start
 
 if TYPE_CHECKING:
@@ -77,6 +77,10 @@ async def run_line(screen: Base, line: str) -> None:
         elif name == "open" and rest:
             # The app does it: a screen that waits for its own removal would wait for ever.
             start(app, partial(app.open_run, rest), "open", "open a run")
+        elif name == "resume" and rest:
+            start(app, partial(resume, app, rest), "resume", "resume a run")
+        elif name == "resume" and _interrupted(screen):
+            screen.do("resume")
         elif name == "find" and rest:
             screen.typed("find", rest, True)
         elif name == "compare" and rest:
@@ -102,6 +106,12 @@ async def _compare(screen: Base, rest: str) -> None:
     if len(numbers) > 2 or not all(number.isdecimal() for number in numbers):
         raise UsageError(f"compare {rest}: attempts are numbers.", "Write :compare 1 3; 0 is the baseline.")
     await screen.compare(int(numbers[0]), int(numbers[1]) if len(numbers) == 2 else None)
+
+
+def _interrupted(screen: Base) -> bool:
+    """Whether the run here waits for a process to go on with it, and not for a supervisor."""
+    known = screen.looptop.runs.get(screen.target or "")
+    return known is not None and known.state == "interrupted"
 
 
 def _near(name: str) -> str:

@@ -23,6 +23,9 @@ async def supervise(app: LooptopApp, run: str, view: RunView, action: str, argum
     if why_not:
         app.tell(f"{known.label if known else action}: {why_not}", "warning")
         return
+    if action == "resume":
+        await resume(app, run)
+        return
     if action in delivery.FORMS:
         await _deliver(app, run, view, action)
         return
@@ -74,5 +77,20 @@ async def _deliver(app: LooptopApp, run: str, view: RunView, action: str) -> Non
     how, branch = answer
     try:
         app.tell(await app.backend.deliver(run, how, branch))
+    except LooptopError as error:
+        app.tell(str(error), "error")
+
+
+async def resume(app: LooptopApp, run: str) -> None:
+    """Quote what going on with an interrupted run means, and do it where that is wanted."""
+    from tui.dialogs.resuming import resume as form
+
+    if app.backend is None:
+        return
+    try:
+        quote = await app.backend.quote_resume(run)
+        if await app.push_screen_wait_safe(FormDialog(form(quote))) is None:
+            return
+        app.tell(f"{await app.backend.resume(quote.run)} goes on")
     except LooptopError as error:
         app.tell(str(error), "error")

@@ -136,12 +136,13 @@ class FleetScreen(Base):
         current = self.grid.current
         shown = footer("fleet", None)
         if current is None or current.finished:
-            shown = [action for action in shown if action.place != "supervise" or action.id in {"diff", "apply"}]
+            kept = {"diff", "apply", "resume"} if current and current.state == "interrupted" else {"diff", "apply"}
+            shown = [action for action in shown if action.place != "supervise" or action.id in kept]
         elif current.finished is False:
             shown = [
                 a
                 for a in shown
-                if a.id not in {"apply", "branch"} and (a.id != "approve" or current.needs == "approval")
+                if a.id not in {"apply", "branch", "resume"} and (a.id != "approve" or current.needs == "approval")
             ]
         keys.show(shown, {"pause": "go on" if current and current.state == "paused" else "pause"})
 
