@@ -136,11 +136,15 @@ class Bin:
 
 
 def reliability(points: Sequence[Point], bins: int = 10) -> list[Bin]:
-    """Bins of equal size by score, for the reliability curve."""
+    """Bins of about equal size by score, for the reliability curve. Equal scores are never parted: they say the same."""
     ordered = sorted(points, key=lambda p: p.score)
-    made = []
-    for n in range(bins):
-        part = ordered[n * len(ordered) // bins : (n + 1) * len(ordered) // bins]
+    made: list[Bin] = []
+    start = 0
+    for n in range(1, bins + 1):
+        end = max(start, n * len(ordered) // bins)
+        while 0 < end < len(ordered) and ordered[end].score == ordered[end - 1].score:
+            end += 1
+        part, start = ordered[start:end], end
         if part:
             mean = sum(p.score for p in part) / len(part)
             made.append(Bin(part[0].score, part[-1].score, len(part), mean, sum(p.failed for p in part) / len(part)))
