@@ -3,7 +3,8 @@
     python tests/benchmarks/stoploss_figures.py --data FOLDER [--set traj_swebv_mini_gemini3pro] [--resamples 1000]
 
 Reads `<set>.jsonl.gz` from the folder that --data or LOOPTOP_DATA names. Every scorer is measured out of fold by repository; the
-embedded one stands beside the step count alone and the window alone, and beside a quick prototype's figures.
+embedded one stands beside the step count alone, the window alone, an ensemble (`both`: step count and embedded), and a quick
+prototype's figures.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ async def measure(path: Path, resamples: int) -> None:
         Candidate("step count", StepLimit()),
         trained_candidate("window only", "window"),
         trained_candidate("embedded", "full"),
+        trained_candidate("both", "full", [StepLimit()]),
     ]
     held = {candidate.name: await bench.measure(candidate) for candidate in candidates}
     print(f"{'out of fold':12}  {'tier AUC':24}  AUC at step 5")
