@@ -1,0 +1,62 @@
+"""The legs of finished runs, for fix-rate curves and what-if: attempts with what each cost, from the tables alone."""
+
+from __future__ import annotations
+
+import sqlite3
+from itertools import groupby
+from typing import Any
+
+from runtime.curves.legs import Attempt, Ended, Leg
+from store.database import Database
+
+_SQL = """
+    SELECT r.id AS run, r.reason, r.category, r.tenant, a.leg, a.attempt, a.model, a.passed, a.verify_micros,
+        u.calls, u.tokens, u.micros, u.unpriced, u.unmetered, max(a.leg) OVER (PARTITION BY r.id) AS last_leg
+    FROM runs r JOIN attempts a ON a.run = r.id
+    LEFT JOIN (
+        SELECT run, attempt, count(*) AS calls, count(*) - count(cost_micros) AS unpriced,
+            coalesce(sum(cost_micros), 0) AS micros, sum(input IS NULL OR output IS NULL) AS unmetered,
+            sum(coalesce(input, 0) + coalesce(output, 0) + coalesce(cache_read, 0) + coalesce(cache_write_5m, 0)
+                + coalesce(cache_write_1h, 0)) AS tokens
+        FROM llm_usage WHERE attempt IS NOT NULL AND purpose <> 'verify' GROUP BY run, attempt
+    ) u ON u.run = a.run AND u.attempt = a.attempt
+    WHERE r.reason IS NOT NULL AND a.finished_at IS NOT NULL {also}
+    ORDER BY r.queued_at, r.id, a.attempt"""
+
+
+async def finished_legs(
+    database: Database, *, project: str | None = None, category: str | None = None, tenant: str | None = None
+) -> list[Leg]:
+    """Every leg with a verified attempt, of finished runs, oldest run first; narrowed by what is given."""
+    given = {"r.project": project, "r.category": category, "r.tenant": tenant}
+    wanted = {name: value for name, value in given.items() if value is not None}
+    also = "".join(f" AND {name} = ?" for name in wanted)
+    rows = await database.rows(_SQL.format(also=also), tuple(wanted.values()))
+    return [_leg(list(group)) for _, group in groupby(rows, key=lambda row: (row["run"], row["leg"]))]
+
+
+def _leg(rows: list[sqlite3.Row]) -> Leg:
+    first, last = rows[0], rows[-1]
+    attempts = tuple(_attempt(row) for row in rows)
+    if attempts[-1].passed:
+        ended = Ended.PASSED
+    elif last["leg"] == last["last_leg"] and last["reason"] == "cap_reached":
+        ended = Ended.CAP
+    else:
+        ended = Ended.OTHER
+    return Leg(first["run"], first["model"], attempts, ended, first["category"], first["tenant"])
+
+
+def _attempt(row: Any) -> Attempt:
+    """An attempt without calls cost nothing; one with a call of unknown usage or price isn't known."""
+    tokens = micros = 0
+    unknown_tokens = unknown_micros = False
+    if row["calls"]:
+        tokens, micros = int(row["tokens"]), int(row["micros"])
+        unknown_tokens, unknown_micros = bool(row["unmetered"]), bool(row["unpriced"])
+    return Attempt(
+        bool(row["passed"]),
+        None if unknown_tokens else tokens,
+        None if unknown_micros else micros,
+        row["verify_micros"],
+    )
