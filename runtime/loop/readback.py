@@ -29,6 +29,7 @@ from runtime.events.loop import (
 from runtime.events.supervision import (
     ApprovalGiven,
     ApprovalRequested,
+    CapChanged,
     CommandAccepted,
     CommandRefused,
     SteerDelivered,
@@ -86,6 +87,8 @@ class ReadBack:
     """Steps of the verify phase after which the last attempt was judged."""
     prompts: list[Event] = field(default_factory=list)
     """What the present transcript is made of."""
+    watched: list[Event] = field(default_factory=list)
+    """What an outside monitor sees of a run: legs, tool steps, and what supervisors changed."""
     open_round: RoundStarted | None = None
     reply: RoundFinished | None = None
     """The last whole reply, as long as nothing that follows it is recorded."""
@@ -143,6 +146,8 @@ class ReadBack:
         self._take(event)
 
     def _take(self, event: Event) -> None:
+        if isinstance(event, LegStarted | ToolCalled | ToolFinished | CapChanged | ModelSwitched):
+            self.watched.append(event)
         match event:
             case RunQueued():
                 self.queued, self.model = event, event.settings.model

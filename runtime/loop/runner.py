@@ -79,6 +79,7 @@ class RunTask:
             restore_state(self.state, going_on.back)
             restore_control(self._control, going_on.back)
         self._mailbox = Mailbox(self.state, self._control, going_on.back.answers if going_on is not None else None)
+        self._orphans_ended = False
         self._workspace: Workspace | None = None
         self._loop: Loop | None = None
         self._context: ModelContext | None = None
@@ -150,9 +151,11 @@ class RunTask:
 
     async def _work(self) -> RunEnds:
         try:
-            parts = await self._prepare()
+            parts = await self._prepared()
             self._context = parts.model_context
             await self._watcher.begin(self._services.make_monitor, self._order.repository.project, self._context)
+            if self._going_on is not None:
+                self._watcher.restore(self._going_on.back.watched)
             self._loop = Loop(parts)
             said = self._going_on.back.opening if self._going_on is not None else ""
             return await self._loop.attempts(said or self._opening(), self._going_on)
@@ -184,13 +187,27 @@ class RunTask:
         )
         return window.text
 
+    async def _prepared(self) -> Parts:
+        """Prepare, however often a supervisor says something that cuts what is under way."""
+        while True:
+            try:
+                return await self._prepare()
+            except Cut:
+                await self._control.gate()
+                resumed = self._going_on is not None and self._going_on.back.stage is not Stage.PREPARING
+                if self._workspace is not None and not resumed:
+                    self._workspace = None
+                    await clear_beginnings(self._order.repository, self._services, self.run)
+
     async def _prepare(self) -> Parts:
         def made(workspace: Workspace) -> None:
             self._workspace = workspace
 
         order, state, control, services = self._order, self.state, self._control, self._services
         if self._going_on is not None:
-            await end_orphans(order.run, control, self._going_on.words)
+            if not self._orphans_ended:
+                await end_orphans(order.run, control, self._going_on.words)
+                self._orphans_ended = True
             back = self._going_on.back
             if back.stage is not Stage.PREPARING:
                 return await reopen(state, control, services, order.repository, order.lent, back, made)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Iterable
 from datetime import timedelta
 from functools import partial
 
@@ -81,6 +82,12 @@ class Watcher:
             monitor.changed(f"the retry cap was set to {event.new}")
         elif isinstance(event, ModelSwitched) and monitor is not None:
             monitor.changed(f"the model was switched to {event.new}", executor_of([*self._models, event.new]))
+
+    def restore(self, events: Iterable[Event]) -> None:
+        """See what earlier processes of the run recorded, so that steps count on; what they scored isn't scored again."""
+        for event in events:
+            self.take(event)
+        self._windows.clear()
 
     # Scoring
 

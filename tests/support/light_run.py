@@ -22,6 +22,7 @@ from runtime.loop.calls import Caller
 from runtime.loop.control import Control
 from runtime.loop.interruptions import Cut
 from runtime.loop.limits import Gate, seconds_left
+from runtime.loop.resuming import GoingOn
 from runtime.loop.runner import RunOrder, RunTask
 from runtime.loop.services import ModelContext, Services
 from runtime.loop.setup import Confined, Parts, WorkspaceSettings
@@ -235,7 +236,7 @@ class RandomVerifier:
 class LightRun(RunTask):
     """A run whose preparation takes no disk."""
 
-    def __init__(self, folder: Path, seed: int, **settings: Any) -> None:
+    def __init__(self, folder: Path, seed: int, going_on: GoingOn | None = None, **settings: Any) -> None:
         self.world = World(random.Random(seed))
         self.memory, self.kept = MemoryLedger(self.world), ListRecord(self.world)
         self.models: list[RandomModel] = []
@@ -257,8 +258,9 @@ class LightRun(RunTask):
         order = RunOrder(
             f"r{seed:05}", repository, "fix it", (VerifySpec(command="true"),), chosen, WorkspaceSettings(), True
         )
-        super().__init__(order, services)
-        self.state.limits.cap, self.state.limits.cap_source = 3, "default"
+        super().__init__(order, services, going_on)
+        if not self.state.limits.cap:
+            self.state.limits.cap, self.state.limits.cap_source = 3, "default"
         self.answers: list[tuple[Command, CommandAccepted | CommandRefused]] = []
 
     async def _sleep(self, seconds: float) -> None:
