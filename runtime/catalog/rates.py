@@ -29,16 +29,24 @@ class Rates:
     write_5m: Decimal
     write_1h: Decimal
 
-    def micros(self, usage: Usage) -> int:
-        """Cost of a usage, rounded half up once, on the sum; dollars per million tokens are micro-dollars per token."""
-        total = (
+    @property
+    def all(self) -> tuple[Decimal, ...]:
+        """Every rate."""
+        return (self.input, self.output, self.cache_read, self.write_5m, self.write_1h)
+
+    def total(self, usage: Usage) -> Decimal:
+        """Cost of a usage in micro-dollars, exact; dollars per million tokens are micro-dollars per token."""
+        return (
             self.input * (usage.input or 0)
             + self.output * (usage.output or 0)
             + self.cache_read * (usage.cache_read or 0)
             + self.write_5m * (usage.cache_write_5m or 0)
             + self.write_1h * (usage.cache_write_1h or 0)
         )
-        return whole_micros(total)
+
+    def micros(self, usage: Usage) -> int:
+        """Cost of a usage in whole micro-dollars, rounded half up once, on the sum."""
+        return whole_micros(self.total(usage))
 
 
 @dataclass(frozen=True, slots=True)
