@@ -12,12 +12,13 @@ from typing import Any
 import click
 
 from runtime.errors import ExitCode, LooptopError
+from tui.memory import relax
 
 COMMANDS = {
     "run": "tui.commands.run",
     "demo": "tui.commands.demo",
-    "send": "tui.commands.send",
     "resume": "tui.commands.resume",
+    "send": "tui.commands.send",
     "runs": "tui.commands.runs",
     "show": "tui.commands.show",
     "apply": "tui.commands.deliver",
@@ -25,6 +26,7 @@ COMMANDS = {
     "discard": "tui.commands.deliver",
     "usage": "tui.commands.usage",
     "caps": "tui.commands.caps",
+    "whatif": "tui.commands.whatif",
     "stoploss": "tui.commands.stoploss",
     "config": "tui.commands.config",
     "doctor": "tui.commands.doctor",
@@ -32,15 +34,16 @@ COMMANDS = {
 SUMMARIES = {
     "run": "Fix a repository until its verify commands pass.",
     "demo": "The dashboard on a bundled broken project, with the embedded model.",
-    "send": "Send a command to a run: pause, set_cap, steer, abort, ...",
     "resume": "Go on with a run whose process died.",
+    "send": "Send a command to a run: pause, set_cap, steer, abort, ...",
     "runs": "List runs.",
     "show": "Show a run: its attempts, costs and end.",
     "apply": "Put a run's change into the working tree.",
     "branch": "Keep a run's change as a branch.",
     "discard": "Remove a run's workspace and change.",
     "usage": "Tokens and money, by day, model, project, run, ...",
-    "caps": "The retry caps in force, and why.",
+    "caps": "The retry caps in force, why, and what own runs say of them.",
+    "whatif": "Finished runs under other caps and budgets.",
     "stoploss": "Train, calibrate, evaluate and score: which runs will fail.",
     "config": "Settings, each with where it came from.",
     "doctor": "Check what looptop needs on this machine.",
@@ -88,6 +91,7 @@ def cli(ctx: click.Context) -> None:
 
 def main(args: list[str] | None = None) -> None:
     """Run looptop and exit with its code; every failure is one sentence, never a traceback."""
+    relax()
     sys.exit(run(args))
 
 

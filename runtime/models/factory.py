@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -62,6 +65,23 @@ def wire_of(model: str) -> str:
     if lowered == LOCAL:
         return LOCAL
     return "anthropic" if lowered.startswith(("anthropic/", "claude")) else "openai"
+
+
+def preload(model: str) -> None:
+    """Begin to load what a model's adapter needs, which takes a second, while the workspace and the baseline are made.
+
+    Whoever needs it then waits for what is left of it. What can't be loaded is told where it is needed.
+    """
+    if wire_of(model) == "anthropic":
+        threading.Thread(
+            target=_load, args=("runtime.models.anthropic", "anthropic"), name="preload", daemon=True
+        ).start()
+
+
+def _load(*modules: str) -> None:
+    with contextlib.suppress(ImportError):
+        for module in modules:
+            importlib.import_module(module)
 
 
 def _claude(model: str, env: Mapping[str, str]) -> Endpoint:
