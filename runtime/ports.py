@@ -127,7 +127,7 @@ class Ledger(Protocol):
     """One row per model call; the only source of sums. The scope (runtime.scope) says what a call was for."""
 
     async def record(self, row: CallRow) -> None:
-        """Keep a row; durable on return. Raises RecordBlocked while it can't be written."""
+        """Keep a row, and drop its call's reservation with it; durable on return. Raises RecordBlocked while it can't be written."""
         ...
 
     async def run_totals(self, run: str) -> RunTotals:
@@ -158,7 +158,7 @@ class Ledger(Protocol):
         ...
 
     async def settle(self, call_id: str) -> None:
-        """Drop a reservation whose call was recorded or never sent."""
+        """Drop a reservation whose call was never sent."""
         ...
 
 

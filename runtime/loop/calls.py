@@ -234,7 +234,6 @@ class Caller:
             )
         )
         await keep_row(self._services, self._control, row)
-        await self._services.ledger.settle(flight.call_id)
 
     def _row(
         self,

@@ -101,6 +101,7 @@ class MemoryLedger:
     async def record(self, row: CallRow) -> None:
         await self._world.turns(2)
         self.rows.setdefault(row.call_id, row)
+        self.reserved.pop(row.call_id, None)
 
     async def run_totals(self, run: str) -> RunTotals:
         usage = sum_usage(row.usage for row in self.rows.values())
