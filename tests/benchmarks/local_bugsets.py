@@ -158,7 +158,8 @@ def run_row(row: Row, place: Path, number: int) -> Outcome:
 def engine_row(row: Row, place: Path, number: int) -> Outcome:
     """The engine alone on one row, one complete patch or none; what it claims is checked by the row's tests in a fresh process."""
     from runtime.events.values import VerifySpec
-    from runtime.models.local.session import Job, Patch, RepairSession
+    from runtime.models.local.outcome import Job, Patch
+    from runtime.models.local.session import RepairSession
     from runtime.models.local.source import apply_edits
     from runtime.process.env import scrubbed_env
 

@@ -45,6 +45,23 @@ class Confirmer:
         finally:
             self._restore(written)
 
+    @property
+    def tolerated(self) -> bool:
+        """Whether what held did so although a step fails that failed before too."""
+        return bool(self._tolerated)
+
+    async def spoiled(self, candidate: Candidate, steps: Sequence[VerifySpec]) -> str:
+        """The first of these steps that fails with the candidate and passes without it; empty where there is none."""
+        tree = await self._copy()
+        written = self._write(tree, candidate)
+        try:
+            for step in steps:
+                if not await self._passes(step, tree) and not await self._fails_anyway(step, tree, written):
+                    return step.command
+            return ""
+        finally:
+            self._restore(written)
+
     async def _copy(self) -> Path:
         if self._tree is None:
             self._tree = await asyncio.to_thread(copy_workspace, self.workspace, self.scratch / "confirm")

@@ -19,6 +19,11 @@ def is_test(path: str, collected: Iterable[str]) -> bool:
     return path in set(collected) or _TEST.search(path) is not None
 
 
+def is_settings(path: str) -> bool:
+    """Whether a Python file only sets the project up."""
+    return path.rpartition("/")[2] in _SETTINGS
+
+
 def editable_sources(
     root: Path, modules: Iterable[str], tests: Iterable[str]
 ) -> tuple[dict[str, SourceFile], list[str]]:
@@ -27,7 +32,7 @@ def editable_sources(
     found: dict[str, SourceFile] = {}
     problems: list[str] = []
     for path in sorted(set(modules)):
-        if is_test(path, known) or path.rpartition("/")[2] in _SETTINGS or path.startswith(".."):
+        if is_test(path, known) or is_settings(path) or path.startswith(".."):
             continue
         try:
             found[path] = read_source(root, path)

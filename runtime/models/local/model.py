@@ -15,8 +15,9 @@ from runtime.events.values import VerifySpec
 from runtime.models.base import Block, Message, Piece, Reply, Request, Stop, Text, TextPiece, ToolCall, ToolResult
 from runtime.models.local.candidate import Candidate
 from runtime.models.local.explain import change_words, plural, warnings
+from runtime.models.local.outcome import GaveUp, Job, Patch, Progress
 from runtime.models.local.proposal import Proposal, Replacement, proposals, replacements, signature, taken_back
-from runtime.models.local.session import GaveUp, Job, Patch, Progress, RepairSession
+from runtime.models.local.session import RepairSession
 from runtime.models.local.source import SourceFile
 from runtime.usage import FREE
 
@@ -186,15 +187,17 @@ def _calls(turn: _Turn, undo: Sequence[Replacement], patch: Patch) -> list[ToolC
 def patch_words(patch: Patch) -> str:
     """The sentence a reviewer can check."""
     words = change_words(patch.candidate, patch.sources)
-    tests = plural(patch.failing, "failing test")
-    satisfied = f"satisfies {tests}" if patch.whole else f"satisfies {patch.mended} of {tests}"
+    tests = plural(patch.failing, patch.goal)
+    verb = "satisfies" if patch.goal == "failing test" else "settles"
+    satisfied = f"{verb} {tests}" if patch.mended == patch.failing else f"{verb} {patch.mended} of {tests}"
     parts = [
         f"{words[:1].upper()}{words[1:]}; {satisfied}; {plural(patch.tried, 'candidate')} tried in {patch.seconds:.1f} s."
     ]
     parts.append(
         f"Checked: {WHOLE}." if patch.whole else f"It breaks none and is {BEST}; the rest needs a further edit."
     )
-    parts += warnings(patch.candidate, patch.mended, patch.failing)
+    if patch.goal == "failing test":
+        parts += warnings(patch.candidate, patch.mended, patch.failing)
     return " ".join(parts)
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from runtime.events.values import VerifySpec
@@ -17,10 +16,14 @@ from runtime.models.local.editable import editable_sources
 from runtime.models.local.errors import CannotHelp
 from runtime.models.local.explain import lines_words, plural
 from runtime.models.local.harvest import harvest
+from runtime.models.local.lint.repair import LintRepair
+from runtime.models.local.lint.steps import lint_steps
 from runtime.models.local.localise import suspicion
-from runtime.models.local.oracle import Line, Oracle, learn
+from runtime.models.local.opening import import_suspicion, opening, with_unimported
+from runtime.models.local.oracle import Line, learn
+from runtime.models.local.outcome import GaveUp, Job, Patch, Progress
 from runtime.models.local.scratch import copy_workspace
-from runtime.models.local.search import Found, Limits, Search, Tally
+from runtime.models.local.search import Found, Search, Tally
 from runtime.models.local.source import SourceFile
 from runtime.models.local.space import Space, build_space
 from runtime.models.local.trials import Driver, Hello
@@ -29,56 +32,9 @@ WORKERS = 2
 MAX_UNDECIDED = 4
 """Candidates whose success only a long real run can tell."""
 UNDECIDED_S = 15.0
-UNTRACED = 0.3
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
-    """A candidate to propose. `whole` means that the real verify passed with it in a fresh process."""
-
-    candidate: Candidate
-    sources: Mapping[str, SourceFile]
-    mended: int
-    failing: int
-    whole: bool
-    tried: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class GaveUp:
-    """No idea: why, what was most suspicious, and the candidate that came nearest."""
-
-    why: str
-    tried: int = 0
-    seconds: float = 0.0
-    suspicious: str = ""
-    nearest: Candidate | None = None
-    nearest_mended: int = 0
-    failing: int = 0
-    sources: Mapping[str, SourceFile] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """News while it works: a sentence, and figures where it is trying candidates."""
-
-    words: str
-    tried: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What to repair: the workspace, how it is verified, and where to work."""
-
-    workspace: Path
-    steps: Sequence[VerifySpec]
-    scratch: Path
-    env: Mapping[str, str]
-    run_id: str = "local"
-    limits: Limits = field(default_factory=Limits)
-    no_network: bool = True
+Refusal = Callable[[Candidate, Mapping[str, SourceFile]], bool]
 
 
 class RepairSession:
@@ -90,15 +46,30 @@ class RepairSession:
 
     async def next_patch(
         self,
-        refused: Callable[[Candidate, Mapping[str, SourceFile]], bool] = lambda candidate, sources: False,
+        refused: Refusal = lambda candidate, sources: False,
         progress: Callable[[Progress], None] = lambda news: None,
         known_failing: frozenset[str] = frozenset(),
     ) -> Patch | GaveUp:
         """Search for a patch of the workspace as it is now; `refused` tells which candidates were tried in the loop already."""
         self.tally = Tally()
+        outcome = await self._by_tests(refused, progress, known_failing)
+        linters = lint_steps(self.job.steps)
+        if isinstance(outcome, Patch) or not outcome.no_test_fails or not linters:
+            return outcome
+        try:
+            return await LintRepair(self.job, linters).patch(refused, progress)
+        except CannotHelp as error:
+            return GaveUp(str(error))
+
+    async def _by_tests(
+        self, refused: Refusal, progress: Callable[[Progress], None], known_failing: frozenset[str]
+    ) -> Patch | GaveUp:
         driver: Driver | None = None
         try:
             command = test_command([step.command for step in self.job.steps], self.job.workspace, self.job.env)
+        except CannotHelp as error:
+            return GaveUp(str(error), no_test_fails=True)
+        try:
             tree = await asyncio.to_thread(copy_workspace, self.job.workspace, self.job.scratch)
             driver = self._driver(tree, command)
             hello = await driver.start()
@@ -118,7 +89,7 @@ class RepairSession:
         driver: Driver,
         hello: Hello,
         command: TestCommand,
-        refused: Callable[[Candidate, Mapping[str, SourceFile]], bool],
+        refused: Refusal,
         progress: Callable[[Progress], None],
         known_failing: frozenset[str],
     ) -> Patch | GaveUp:
@@ -128,22 +99,22 @@ class RepairSession:
         oracle = await learn(driver, hello, known_failing)
         broken = sorted(hello.errors)
         if broken:
-            sources = _with_unimported(driver.root, sources, hello)
+            sources = with_unimported(driver.root, sources, hello)
         if not oracle.failing and not broken:
-            return GaveUp("every test passes here, so there is nothing to go by")
+            return GaveUp("every test passes here, so there is nothing to go by", no_test_fails=True)
         if not sources:
             return GaveUp(
                 "; ".join(problems) or "the failing tests use no Python file of the project that may be edited"
             )
         lines = suspicion(oracle, frozenset(sources))
         if broken:
-            lines = _import_suspicion(hello, sources) | lines
+            lines = import_suspicion(hello, sources) | lines
             lines = dict(sorted(lines.items(), key=lambda item: (-item[1], item[0])))
         if not lines:
             return GaveUp("the failing tests execute no line of the project's own Python files")
         space = await asyncio.to_thread(build_space, sources, oracle, lines, harvest(driver.root, oracle.failing))
         failing = len(oracle.failing) + len(broken)
-        progress(Progress(_opening(oracle, failing, lines, sources, len(space.ranked))))
+        progress(Progress(opening(oracle, failing, lines, sources, len(space.ranked))))
         search = Search(
             driver, oracle, space, broken, self.job.limits, self.tally,
             lambda candidate: refused(candidate, sources), self._reporter(progress, failing),
@@ -176,7 +147,7 @@ class RepairSession:
                         continue
                 timeout = UNDECIDED_S if found.verdict.undecided else TIMEOUT_S
                 if await confirmer.holds(found.scored.candidate, timeout):
-                    return self._patch(found, space.sources, failing, whole=True)
+                    return self._patch(found, space.sources, failing, whole=not confirmer.tolerated)
         partial = self._partial()
         if partial is not None:
             return self._patch(partial, space.sources, failing, whole=False)
@@ -203,7 +174,7 @@ class RepairSession:
         return Found(scored, verdict)
 
     def _patch(self, found: Found, sources: Mapping[str, SourceFile], failing: int, *, whole: bool) -> Patch:
-        mended = failing if whole else len(found.verdict.mended)
+        mended = failing if whole or found.verdict.complete else len(found.verdict.mended)
         return Patch(
             found.scored.candidate,
             sources,
@@ -234,37 +205,3 @@ def _is(step: VerifySpec, command: TestCommand, job: Job) -> bool:
         return test_command([step.command], job.workspace, job.env) == command
     except CannotHelp:
         return False
-
-
-def _opening(
-    oracle: Oracle, failing: int, lines: Mapping[Line, float], sources: Mapping[str, SourceFile], count: int
-) -> str:
-    total = len(oracle.tests)
-    words = f"{failing} of {plural(total, 'test')} fail. Most suspicious: {lines_words(lines, sources, 3)}. {count:,} candidates."
-    if oracle.flaky:
-        words += f" {plural(len(oracle.flaky), 'test')} ended differently in two runs and {'is' if len(oracle.flaky) == 1 else 'are'} left out."
-    return words
-
-
-def _with_unimported(root: Path, sources: Mapping[str, SourceFile], hello: Hello) -> dict[str, SourceFile]:
-    """Files named in the collection errors, which the driver couldn't import."""
-    named = set()
-    for text in hello.errors.values():
-        for path in root.rglob("*.py"):
-            relative = str(path.relative_to(root))
-            if relative in text or path.name in text:
-                named.add(relative)
-    more, _ = editable_sources(root, named, hello.tests)
-    return {**more, **sources}
-
-
-def _import_suspicion(hello: Hello, sources: Mapping[str, SourceFile]) -> dict[Line, float]:
-    """Lines that the collection errors' tracebacks name; all others a little, because nothing could be traced."""
-    found: dict[Line, float] = {}
-    for text in hello.errors.values():
-        for path, source in sources.items():
-            for number in range(1, source.line_of(len(source.text)) + 1):
-                found.setdefault((path, number), UNTRACED)
-                if f"{path}:{number}:" in text:
-                    found[(path, number)] = 1.0
-    return found

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from runtime.events.values import VerifySpec
-from runtime.models.local.session import GaveUp, Job, Patch, Progress, RepairSession
+from runtime.models.local.outcome import GaveUp, Job, Patch, Progress
+from runtime.models.local.session import RepairSession
 from runtime.models.local.source import apply_edits
 from runtime.process.env import scrubbed_env
 from runtime.process.tree import find_marked

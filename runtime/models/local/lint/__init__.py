@@ -1,0 +1,1 @@
+"""Lint and type findings as goals: what has a mechanical fix is fixed, checked by the tools themselves, and proposed like any patch."""
