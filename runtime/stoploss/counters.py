@@ -2,72 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
+from runtime.stoploss import marks
 from runtime.stoploss.steps import Step
 
 KEPT = 2_000
 """Characters of an action or observation that count: half from its beginning, half from its end."""
 _MARK = 40
-_ERROR_NAME = re.compile(r"(?:Error|Exception)\b")
-_ERROR_MARK = re.compile(r"\berror\b[:\[]")
-_ERROR_WORDS = (
-    "traceback (most recent",
-    "command not found",
-    "no such file",
-    "permission denied",
-    "cannot ",
-    "can't ",
-    "fatal:",
-    "not recognized",
-    "segmentation fault",
-    "undefined",
-)
-_FAILS = re.compile(
-    r"\b[1-9]\d* (?:failed|failures?|errors?|failing)\b|\bFAILED\b|\bFAIL\b|\bFAILURES?\b|AssertionError|BUILD FAILURE"
-)
-_PASSES = re.compile(
-    r"\b[1-9]\d* (?:passed|passing|tests? ok)\b|^OK\b|\bPASSED?\b|BUILD SUCCESS|test result: ok", re.MULTILINE
-)
-_TEST = re.compile(
-    r"\bpytest\b|\bunittest\b|\btox\b|runtests|\btest_\w+\.py|manage\.py test|\bnpm (?:run )?test|\bgo test|\bcargo test"
-    r"|\bmvn\b.*\btest|\bgradlew?\b.*\btest|\bmake (?:\w+ )?(?:test|check)|\bctest\b|\bbin/test\b"
-)
-_EDIT = re.compile(
-    r"\bsed\s+(?:-\w+\s+)*-i|<<-?\s*['\"]?\w+|apply_patch|\bedit_file\b|\bwrite_file\b|\bstr_replace\b|^\s*edit \d|\binsert \d"
-    r"|\bgit apply\b|\bpatch -p|\btee\s+\w|\.write\(|write_text\(|\bperl\s+-p?i|^create |\"?old_string|\becho .*>\s*\S",
-    re.MULTILINE,
-)
-# One of these is in whatever the two patterns find; looking for them first is much quicker.
-_TEST_HINTS = ("test", "tox", "check")
-_EDIT_HINTS = (
-    "sed",
-    "<<",
-    "patch",
-    "edit",
-    "write",
-    "replace",
-    "insert",
-    "tee",
-    "perl",
-    "create",
-    "old_string",
-    "echo",
-)
-_LOOK = re.compile(
-    r"^\s*(?:cd \S+\s*&&\s*)?(?:ls|cat|head|tail|find|grep|rg|ag|nl|tree|sed -n|open|search\w*|read_file|goto|scroll_\w+"
-    r"|git (?:log|show|diff|status|grep|blame))\b"
-)
-_UNDO = re.compile(r"\bgit (?:checkout|reset|restore|stash|revert|clean)\b|\bundo")
-_CLEAN = re.compile(r"^\s*rm (?:-\w+ )*\S")
-_RUN = re.compile(r"\b(?:python[\d.]*|node|ruby|java|bash|sh|go run|cargo run|\./)\s*\S")
-# Bounded, and only from a word's beginning: text without blanks must not make it slow.
-_FILE = re.compile(
-    r"(?<![\w./-])[\w./-]{1,200}\.(?:py|java|js|ts|go|rs|c|h|cpp|rb|php|sh|toml|cfg|ini|json|ya?ml|xml|md|txt|rst)\b"
-)
-_DIGITS = re.compile(r"\d+")
-_SPACES = re.compile(r"\s+")
 
 
 def clip(text: str) -> str:
@@ -193,29 +135,28 @@ class Counters:
         )
 
     def _look_at(self, step: Step) -> Seen:
-        action = _SPACES.sub(" ", step.action).strip()
-        observation = _DIGITS.sub("0", step.observation).strip()
+        action = marks.SPACES.sub(" ", step.action).strip()
+        observation = marks.DIGITS.sub("0", step.observation).strip()
         pair = hash((action, observation))
-        edit = any(word in step.action for word in _EDIT_HINTS) and bool(_EDIT.search(step.action))
-        test = any(word in step.action for word in _TEST_HINTS) and bool(_TEST.search(step.action))
+        edit, test = marks.marked(step.action, marks.EDITS), marks.marked(step.action, marks.TESTS)
         before = len(self._files)
-        names = _FILE.findall(step.action)
+        names = marks.FILE.findall(step.action)
         self._files.update(names)
         if edit and names:
             self._edited[names[0]] = self._edited.get(names[0], 0) + 1
         lowered = step.observation.lower()
-        failed = ("fail" in lowered or "error" in lowered) and bool(_FAILS.search(step.observation))
-        passed = not failed and _may_pass(lowered) and bool(_PASSES.search(step.observation))
+        failed = ("fail" in lowered or "error" in lowered) and bool(marks.FAILS.search(step.observation))
+        passed = not failed and marks.may_pass(lowered) and bool(marks.PASSES.search(step.observation))
         seen = Seen(
-            error=bool(step.failed) or _shows_error(step.observation, lowered),
+            error=bool(step.failed) or marks.shows_error(step.observation, lowered),
             test=test,
             test_failed=failed,
             test_passed=passed,
             edit=edit,
-            look=bool(_LOOK.search(step.action)),
-            undo=bool(_UNDO.search(step.action)),
-            clean=bool(_CLEAN.search(step.action)),
-            executes=bool(_RUN.search(step.action)),
+            look=bool(marks.LOOK.search(step.action)),
+            undo=bool(marks.UNDO.search(step.action)),
+            clean=bool(marks.CLEAN.search(step.action)),
+            executes=bool(marks.RUN.search(step.action)),
             repeated=hash(action) in self._actions,
             same_result=pair in self._pairs,
             known_observation=len(observation) > 20 and hash(observation) in self._observations,
@@ -228,18 +169,6 @@ class Counters:
         self._pairs.add(pair)
         self._observations.add(hash(observation))
         return seen
-
-
-def _may_pass(lowered: str) -> bool:
-    return "pass" in lowered or "ok" in lowered or "success" in lowered
-
-
-def _shows_error(text: str, lowered: str) -> bool:
-    """Whether an output has a mark of an error; plain searches first, they are a hundred times quicker."""
-    if any(words in lowered for words in _ERROR_WORDS):
-        return True
-    named = ("error" in lowered or "exception" in lowered) and bool(_ERROR_NAME.search(text))
-    return named or ("error" in lowered and bool(_ERROR_MARK.search(lowered)))
 
 
 _SINCE = (("edit", "edits"), ("test", "tests"), ("pass", "tests_passed"), ("error", "errors"))
