@@ -5,13 +5,15 @@ Everything is called from the app's own event loop. Nothing heavy is imported he
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from runtime.commands import Command
+    from runtime.curves.curve import Curve
+    from runtime.curves.whatif import Outcome
     from runtime.events.base import Event
     from runtime.events.values import RunSettings, VerifySpec
     from runtime.loop.quoting import ResumeQuote
@@ -145,6 +147,43 @@ class StoplossReport:
     missing: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class FamilyCurve:
+    """A model family: its curve, the cap in force with its source, and what other caps would have done."""
+
+    curve: Curve
+    cap: int
+    cap_from: str
+    whatifs: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CurvesReport:
+    """All families with finished runs, the one with most of them first."""
+
+    families: tuple[FamilyCurve, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectLine:
+    """A project. `cap` is its override in the store, `file_cap` one of the settings, which beats it; money in micro-dollars."""
+
+    id: str
+    name: str
+    root: str
+    runs: int
+    passed: int
+    micros: int | None
+    complete: bool
+    cap: int | None = None
+    file_cap: int | None = None
+    verify: tuple[str, ...] = ()
+    budgets: tuple[tuple[str, str], ...] = ()
+    """Name and limit, in words."""
+    trouble: str = ""
+    """Why its settings can't be read, in words."""
+
+
 class Subscription(Protocol):
     """A live feed of one run's events."""
 
@@ -219,6 +258,22 @@ class Backend(Protocol):
 
     async def stoploss(self, project: str) -> StoplossReport:
         """Measure StopLoss on a project's finished runs; without a name on the project with most of them."""
+        ...
+
+    async def curves(self) -> CurvesReport:
+        """Fix-rate curves of finished runs, by model family."""
+        ...
+
+    async def apply_cap(self, family: str) -> str:
+        """Write a family's recommended cap into the user's settings, audited; says what was done."""
+        ...
+
+    async def projects(self) -> Sequence[ProjectLine]:
+        """Every project that there are runs or settings of, the one with most runs first."""
+        ...
+
+    async def update_project(self, project: str, change: Mapping[str, Any]) -> str:
+        """Change a project's settings in the store; says what was done."""
         ...
 
     async def models(self) -> Sequence[ModelChoice]:

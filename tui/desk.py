@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from runtime.bus import Inbox
 from runtime.catalog.caps import default_fix_verify_cap
@@ -30,8 +30,10 @@ from store.history import RunLine
 from store.reports import UsageRow
 from tui.backend import (
     Answer,
+    CurvesReport,
     ModelChoice,
     OutputPage,
+    ProjectLine,
     RepoFacts,
     RunSummary,
     StoplossReport,
@@ -218,6 +220,30 @@ class Desk:
         from tui.measuring import measured
 
         return await measured(self._store, project)
+
+    async def curves(self) -> CurvesReport:
+        """See Backend."""
+        from tui.curves import curves_report
+
+        return await curves_report(self._store)
+
+    async def apply_cap(self, family: str) -> str:
+        """See Backend."""
+        from tui.curves import apply_cap
+
+        return await apply_cap(self._store, family)
+
+    async def projects(self) -> Sequence[ProjectLine]:
+        """See Backend."""
+        from tui.curves import project_lines
+
+        return await project_lines(self._store, self._project)
+
+    async def update_project(self, project: str, change: Mapping[str, Any]) -> str:
+        """See Backend."""
+        from tui.curves import update_project
+
+        return await update_project(self._store, project, change)
 
     async def models(self) -> Sequence[ModelChoice]:
         """See Backend."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from runtime.bus import Inbox
 from runtime.commands import Command
@@ -13,7 +13,19 @@ from runtime.events.supervision import CommandAccepted, CommandRefused
 from runtime.events.values import RunSettings, VerifySpec
 from runtime.loop.quoting import ResumeQuote
 from runtime.view import RunView, fold, fold_all
-from tui.backend import Answer, ModelChoice, OutputPage, RepoFacts, RunSummary, StoplossReport, UsageLine, UsageReport, Wake
+from tui.backend import (
+    Answer,
+    CurvesReport,
+    ModelChoice,
+    OutputPage,
+    ProjectLine,
+    RepoFacts,
+    RunSummary,
+    StoplossReport,
+    UsageLine,
+    UsageReport,
+    Wake,
+)
 from tui.summary import summarise
 
 DIFF = """\
@@ -87,6 +99,10 @@ class FakeBackend:
         self.started: list[tuple[str, str, tuple[VerifySpec, ...], RunSettings]] = []
         self.resumed: list[str] = []
         self.stoploss_reports: dict[str, StoplossReport] = {"": StoplossReport("", missing="There are no runs yet.")}
+        self.curves_report = CurvesReport()
+        self.applied: list[str] = []
+        self.project_lines: list[ProjectLine] = []
+        self.updated: list[tuple[str, dict[str, Any]]] = []
         self.closed: bool | None = None
         self.refuse = ""
         self.diff_text = DIFF
@@ -169,6 +185,20 @@ class FakeBackend:
     async def stoploss(self, project: str) -> StoplossReport:
         return self.stoploss_reports.get(project) or next(iter(self.stoploss_reports.values()))
 
+    async def curves(self) -> CurvesReport:
+        return self.curves_report
+
+    async def apply_cap(self, family: str) -> str:
+        self.applied.append(family)
+        return f"caps.defaults.{family} is set"
+
+    async def projects(self) -> Sequence[ProjectLine]:
+        return self.project_lines
+
+    async def update_project(self, project: str, change: Mapping[str, Any]) -> str:
+        self.updated.append((project, dict(change)))
+        return "done"
+
     async def models(self) -> Sequence[ModelChoice]:
         return (
             ModelChoice("claude-sonnet-5-5", "default", True, 3_000_000, 15_000_000, 3),
@@ -195,7 +225,9 @@ class FakeBackend:
         view = self.views[run]
         if view.state != "interrupted":
             raise UsageError(f"Run {run} has ended: {view.state}. Only an interrupted run can be resumed.")
-        return ResumeQuote(run, view.task, view.model, "goes on in the fix phase of attempt 2", 4_320.0, 41_200, True, 154_500)
+        return ResumeQuote(
+            run, view.task, view.model, "goes on in the fix phase of attempt 2", 4_320.0, 41_200, True, 154_500
+        )
 
     async def resume(self, run: str) -> str:
         self.resumed.append(run)

@@ -17,7 +17,10 @@ Opener = Callable[..., AbstractAsyncContextManager[Pilot[int]]]
 """The `opened` fixture: opens the dashboard, at a run if one is named."""
 C = TypeVar("C")
 
-GROUPS = {"connect", "open", "diff", "events", "older", "older-events", "tab", "usage", "output", "close", "stoploss", "compare"}
+GROUPS = {
+    *("connect", "open", "diff", "events", "older", "older-events", "tab", "usage", "output", "close"),
+    *("stoploss", "compare", "curves", "projects"),
+}
 
 
 async def settle(pilot: Pilot[Any]) -> None:

@@ -21,13 +21,12 @@ from tui.cli import echo_json
 from tui.commands.run import root_of
 from tui.commands.store_access import with_store
 from tui.commands.table import table
+from tui.curves import AUDIT
 from tui.places import config_of, here
 from tui.settings_edit import edit
 from tui.words import money, plural, tokens
 
 EXAMPLES = ("claude-sonnet-5-5", "qwen3-coder", "local", "mistral-large")
-AUDIT = "cap"
-"""Kind of the calibrations' rows that tell who wrote which recommendation down, on what figures."""
 
 
 @click.command()

@@ -111,6 +111,18 @@ class Base(Screen[None]):
 
         self.app.push_screen(UsageScreen())
 
+    def on_do_curves(self) -> None:
+        """Fix rates by attempt and model family."""
+        from tui.screens.curves import CurvesScreen
+
+        self.app.push_screen(CurvesScreen())
+
+    def on_do_projects(self) -> None:
+        """Projects."""
+        from tui.screens.projects import ProjectsScreen
+
+        self.app.push_screen(ProjectsScreen())
+
     def on_do_stoploss(self) -> None:
         """What StopLoss is worth on own runs."""
         from tui.screens.stoploss import StoplossScreen
