@@ -20,20 +20,28 @@ async def recover_lost(store: Store) -> list[str]:
     for line in await store.history.open_runs():
         if line.owner_alive is not False:
             continue
-        await reap_run(line.run)
-        await store.record.append_after_end(await _interrupted(store, line.run))
+        ended, survivors = await reap_run(line.run)
+        await store.record.append_after_end(await _interrupted(store, line.run, _left(ended, survivors)))
         found.append(line.run)
     return found
 
 
-async def _interrupted(store: Store, run: str) -> RunFinished:
+def _left(ended: int, survivors: tuple[int, ...]) -> str:
+    """What a dead process left running, in words; empty where there was nothing."""
+    parts = [f"{ended} of its processes still ran and were ended"] if ended else []
+    if survivors:
+        parts.append(f"these could not be ended: {', '.join(map(str, survivors))}")
+    return "".join(f"; {part}" for part in parts)
+
+
+async def _interrupted(store: Store, run: str, left: str) -> RunFinished:
     view = await store.history.view(run)
     total = await store.ledger.run_totals(run)
     # Without a call nothing was used; with calls, what their servers didn't report stays unknown.
     usage, money = (total.usage if total.calls else NOTHING_USED), total.money
     return RunFinished(
         reason=StopReason.INTERRUPTED,
-        detail="the process that executed it died",
+        detail=f"the process that executed it died{left}",
         attempts=view.attempt,
         rounds=len(view.rounds),
         steps=view.steps_total,

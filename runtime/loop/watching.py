@@ -84,10 +84,12 @@ class Watcher:
             monitor.changed(f"the model was switched to {event.new}", executor_of([*self._models, event.new]))
 
     def restore(self, events: Iterable[Event]) -> None:
-        """See what earlier processes of the run recorded, so that steps count on; what they scored isn't scored again."""
+        """See what earlier processes of the run recorded; whoever made the monitor has given it their tool steps already."""
         for event in events:
-            self.take(event)
-        self._windows.clear()
+            if isinstance(event, ToolFinished):
+                self._called.pop(event.step, None)
+            else:
+                self.take(event)
 
     # Scoring
 

@@ -198,7 +198,7 @@ NARRATORS: dict[str, Narrator] = {
     "run_held": _held,
     "run_paused": lambda e: [("paused", "warn-strong"), (f" by {clean(e.sender)}  {clean(e.reason)}", "muted")],
     "run_resumed": lambda e: [
-        ("goes on", "accent"),
+        ("resumed in a new process" if e.resumed else "goes on", "accent"),
         (f" after {words.duration(e.held_ms)}" if e.held_ms else "", "muted"),
     ],
     "run_aborted": _aborted,

@@ -6,6 +6,7 @@ import asyncio
 import json
 from pathlib import Path
 
+from runtime.events.checks import StoplossScored
 from runtime.events.loop import AttemptStarted, RoundFinished, RoundStarted, RunPrepared, ToolCalled, ToolFinished
 from runtime.events.values import StepStatus
 from runtime.process.tree import find_marked
@@ -95,6 +96,7 @@ async def test_killed_between_tool_calls(tmp_path: Path) -> None:
         # Another run isn't hindered, and what was left is found by its marker.
         code, out, _ = await looptop(("runs", "--json"), place.env, tmp_path)
         assert (code, json.loads(out)[0]["reason"]) == (0, "interrupted")
+        assert "of its processes still ran and were ended" in (await place.stored(run))[-1].detail  # type: ignore[attr-defined]
         assert find_marked(run) == []
         resumed = await place.resume(run)
         assert resumed.process.returncode == 0, await resumed.errors()
@@ -105,6 +107,8 @@ async def test_killed_between_tool_calls(tmp_path: Path) -> None:
         statuses = [event.status for event in of(events, ToolFinished)]
         assert statuses == [StepStatus.OK] * 5 + [StepStatus.INTERRUPTED] + [StepStatus.OK] * 3
         check_sums(place)
+        scored = [event.step for event in of(events, StoplossScored)]
+        assert [step for step in scored if step > 5] == [8], "the monitor counts on"
         bodies = place.server.bodies
         check_prefix(bodies[1], bodies[2])
         results = bodies[2]["messages"][-1]["content"]
@@ -135,3 +139,25 @@ async def test_killed_in_verify(tmp_path: Path) -> None:
         assert len(baseline) == 1, "the baseline isn't run again"
         assert find_marked(run) == []
         check_sums(place)
+
+
+async def test_of_two_that_resume_one_goes_on(tmp_path: Path) -> None:
+    answer = asyncio.Event()
+    waits = call("shell", "toolu_1", command="cat value.txt")
+    waits.begin = answer
+    async with field(tmp_path, [waits, FIX, DONE]) as place:
+        async with place.start() as process:
+            await process.until_type("round_started")
+            await until(lambda: len(place.server.bodies) == 1)
+            run = process.run
+            await process.kill()
+        answer.set()
+        first, second = await asyncio.gather(place.resume(run), place.resume(run))
+        codes = sorted(one.process.returncode or 0 for one in (first, second))
+        assert codes == [0, 2]
+        loser = first if first.process.returncode == 2 else second
+        assert loser.events == []
+        assert "Traceback" not in await loser.errors()
+        end = check_whole(await place.stored(run))
+        assert end.reason.value == "passed"
+        assert len(place.server.bodies) == 3, "the lost call, and two of the one that went on"
