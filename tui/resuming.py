@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from runtime.catalog.caps import effective_cap
+from runtime.catalog.prices import Catalog
 from runtime.commands import Command, SetCap
 from runtime.errors import EnvironmentFault, UsageError
 from runtime.events.base import Event
@@ -107,6 +108,14 @@ async def check_resumable(cockpit: Cockpit, run: str) -> Resumable:
     quote = await asyncio.to_thread(quote_of, back, catalog, endpoint.provider, endpoint.name, datetime.now(UTC))
     known = await asyncio.to_thread(catalog.known, endpoint.provider, endpoint.name)
     return Resumable(back, repository, endpoint, settings, known, quote)
+
+
+def quoted(
+    back: ReadBack, prices: Mapping[str, Mapping[str, float]], env: Mapping[str, str], base_url: str | None
+) -> ResumeQuote:
+    """What resuming means, by the record alone. Raises UsageError where the model can't be reached."""
+    endpoint = endpoint_for(back.model, env, base_url)
+    return quote_of(back, Catalog(prices), endpoint.provider, endpoint.name, datetime.now(UTC))
 
 
 async def quote_resume(cockpit: Cockpit, run: str) -> ResumeQuote:

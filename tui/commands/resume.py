@@ -9,12 +9,14 @@ import click
 
 from runtime.catalog.caps import check_cap
 from runtime.commands import Command, SetBudget, SetCap
-from runtime.errors import UsageError
+from runtime.errors import ExitCode, UsageError
+from runtime.loop.readback import ReadBack
+from runtime.text import one_line
 from store.store import Store
 from tui.commands.run import has_terminal
 from tui.commands.store_access import with_store
 from tui.project import ProjectSettings, host_settings
-from tui.resuming import read_back, request_of
+from tui.resuming import quoted, read_back, request_of
 
 SENDER = "supervisor"
 WHY = "given with looptop resume"
@@ -45,15 +47,14 @@ def resume(
     commands = _limits(cap, budget_tokens, budget_usd, budget_minutes)
     headless = headless or as_json or not has_terminal()
 
-    async def look(store: Store, _: Path) -> tuple[str, Path, str | None]:
-        found = await store.history.find(run)
-        back = await read_back(store, found)
-        assert back.queued is not None
-        return found, Path(back.queued.repo), back.queued.settings.category
+    async def look(store: Store, _: Path) -> ReadBack:
+        return await read_back(store, await store.history.find(run))
 
-    found, repo, category = with_store(look)
-    project = ProjectSettings(os.environ, supervised=not headless).of(repo, {"base_url": base_url}, category)
-    request = request_of(found, project, commands)
+    back = with_store(look)
+    assert back.queued is not None
+    settings = ProjectSettings(os.environ, supervised=not headless)
+    project = settings.of(Path(back.queued.repo), {"base_url": base_url}, back.queued.settings.category)
+    request = request_of(back.view.run, project, commands)
     host = host_settings(project.settings)
     if headless:
         from tui.headless import resume_headless
@@ -61,6 +62,10 @@ def resume(
         return resume_headless(request, host, as_json=as_json)
     from tui.dashboard import open_dashboard
 
+    quote = quoted(back, host.prices, os.environ, host.base_url)
+    click.echo(one_line(f"run {quote.run}: {quote.words}"), err=True)
+    if not click.confirm("Go on with it?", default=True, err=True):
+        return int(ExitCode.ABORTED)
     return open_dashboard(host=host, resume=request)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+
+import pytest
 
 from runtime.events.checks import RecoveryDecided, VerifyStarted
 from runtime.events.loop import (
@@ -24,6 +27,8 @@ from support.headless import environment, looptop, spawned
 from support.killed import DONE, FIX, Field, check_prefix, check_sums, check_whole, field, of, until
 from support.repositories import ADDER, make_repository
 from support.scripted_server import Scripted, call, text
+from tui.cli import run as command_line
+from tui.resuming import ResumeRequest
 
 WRONG = call("write_file", "toolu_w", path="value.txt", content="wrong\n")
 
@@ -190,3 +195,28 @@ async def test_the_embedded_model_resumes_from_its_transcript(tmp_path: Path) ->
         assert not of(process.events, PromptAdded), "nothing is said to it twice"
     assert find_marked(run) == []
     shutil.rmtree(tmp_path / "home")
+
+
+@pytest.mark.parametrize(("answer", "opened"), [("\n", 1), ("n\n", 0)])
+async def test_at_a_terminal_the_price_is_told_before_the_dashboard_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: str, opened: int
+) -> None:
+    requests: list[ResumeRequest] = []
+
+    def open_dashboard(**given: object) -> int:
+        assert isinstance(given["resume"], ResumeRequest)
+        requests.append(given["resume"])
+        return 0
+
+    async with killed_in_second_attempt(tmp_path) as (place, run, _):
+        for name, value in place.env.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr("tui.commands.resume.has_terminal", lambda: True)
+        monkeypatch.setattr("tui.dashboard.open_dashboard", open_dashboard)
+        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        code = await asyncio.to_thread(command_line, ["resume", run, "--cap", "4"])
+        assert code == (0 if opened else 130)
+        assert f"run {run}: interrupted " in capsys.readouterr().err
+        assert [(request.run, request.commands[0].command) for request in requests] == [(run, "set_cap")] * opened
+        assert all(request.holds["hold_on_cap"] for request in requests), "somebody is there to be asked"
+        assert (await looptop(("runs",), place.env, tmp_path))[1].count("interrupted") == 1
