@@ -59,6 +59,11 @@ class Field:
         _, out, _ = await looptop(("show", run, "--json"), self.env, self.folder)
         return [event_from_json(line) for line in out.splitlines()]
 
+    def recorded(self, kind: str) -> int:
+        """How many events of a type are in the store."""
+        with sqlite3.connect(self.folder / "home" / "looptop.db") as connection:
+            return int(connection.execute("SELECT count(*) FROM events WHERE type = ?", (kind,)).fetchone()[0])
+
     def usage(self) -> list[dict[str, Any]]:
         """Every row of the ledger."""
         with sqlite3.connect(self.folder / "home" / "looptop.db") as connection:

@@ -6,11 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.events.base import Event
-from runtime.events.loop import PromptAdded, RoundFinished, RoundStarted, ToolFinished
+from runtime.events.checks import Compacted
+from runtime.events.loop import LegStarted, PromptAdded, RoundFinished, RoundStarted, ToolFinished
 from runtime.events.values import StepStatus
+from runtime.loop.conversation import Conversation
 from runtime.models.base import Block, Text, ToolCall, ToolResult
 from runtime.prompt.breakpoints import mark_of_last_request, newest_user_block
-from runtime.prompt.rebuild import rebuild
+from runtime.prompt.rebuild import rebuild, rebuild_all
 from runtime.prompt.transcript import INTERRUPTED, Transcript
 from runtime.usage import Usage
 from support.transcripts import Move, Play, moves
@@ -87,3 +89,38 @@ def test_the_mark_of_the_last_request_is_found_again() -> None:
     transcript.add_reply([call("a")])
     transcript.add_results([ToolResult(call_id="a", content="x")])
     assert mark_of_last_request(transcript.messages) == sent
+
+
+def test_a_compaction_is_done_again_just_as_it_was() -> None:
+    conversation = Conversation("claude-sonnet-5-5", 200, context=12_000)
+    conversation.add_user("Fix it.")
+    leg = LegStarted(
+        leg=1, model="claude-sonnet-5-5", provider="anthropic", cap=3, cap_source="", context_tokens=12_000
+    )
+    events: list[Event] = [leg, said("Fix it.", fresh=True)]
+    compactions = 0
+    for number in range(1, 30):
+        request = conversation.request()
+        before = conversation.estimator.estimate(request)
+        done = conversation.compact_if_full(request)
+        if done is not None:
+            compactions += 1
+            request = conversation.request()
+            after = before - done.tokens_freed
+            events.append(Compacted(round=number, tokens_before=before, tokens_after=after, stubbed=done.stubs))
+        events.append(RoundStarted(attempt=1, round=number, leg=1, model="m", prompt_estimate=1))
+        reply = (Text(text=f"Round {number}."), call("call-1"))
+        conversation.transcript.add_reply(reply)
+        events.append(replied(*reply))
+        output = f"{number} " * 900
+        conversation.add_results([ToolResult(call_id="call-1", content=output)])
+        events.append(answered("call-1", output))
+        rebuilt = rebuild_all(events)
+        assert rebuilt.transcript.messages == conversation.transcript.messages
+        # The next request is the same, marks included.
+        resumed = Conversation("claude-sonnet-5-5", 200, context=12_000)
+        resumed.go_on(rebuilt, 0.0)
+        assert resumed._mark == conversation._mark
+        assert rebuilt.sent is not None
+        assert rebuilt.sent.messages == request.messages
+    assert compactions >= 2

@@ -9,9 +9,10 @@ from pathlib import Path
 from runtime.events.checks import StoplossScored
 from runtime.events.loop import AttemptStarted, RoundFinished, RoundStarted, RunPrepared, ToolCalled, ToolFinished
 from runtime.events.values import StepStatus
+from runtime.loop.resuming import UNDECIDED
 from runtime.process.tree import find_marked
 from runtime.prompt.transcript import INTERRUPTED
-from support.headless import looptop
+from support.headless import looptop, spawned
 from support.killed import DONE, FIX, check_prefix, check_sums, check_whole, field, marks, of, until, until_there
 from support.scripted_server import Scripted, call
 from support.scripted_turn import Turn
@@ -161,3 +162,20 @@ async def test_of_two_that_resume_one_goes_on(tmp_path: Path) -> None:
         end = check_whole(await place.stored(run))
         assert end.reason.value == "passed"
         assert len(place.server.bodies) == 3, "the lost call, and two of the one that went on"
+
+
+async def test_killed_while_a_call_waits_for_its_approval(tmp_path: Path) -> None:
+    asks = call("shell", "toolu_1", command="touch never")
+    async with field(tmp_path, [asks, FIX, DONE]) as place:
+        async with place.start("--approval", "ask") as process:
+            await process.until_type("approval_requested")
+            run = process.run
+            await until(lambda: place.recorded("approval_requested") == 1)
+            await process.kill()
+        async with spawned(("resume", run), place.env, tmp_path) as process:
+            assert await process.end() in (0, 1)
+        events = await place.stored(run)
+        check_whole(events)
+        first = of(events, ToolFinished)[0]
+        assert (first.status, first.content) == (StepStatus.INTERRUPTED, UNDECIDED)
+        check_sums(place)
