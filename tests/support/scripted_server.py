@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from support import chat_wire, messages_wire
 from support.cache_model import CacheModel, Counted
@@ -60,7 +60,7 @@ class ScriptedServer:
         self.memory = Memory()
         self._loopback = Loopback(self._handle, self.port)
 
-    async def __aenter__(self) -> ScriptedServer:
+    async def __aenter__(self) -> Self:
         await self._loopback.__aenter__()
         return self
 
