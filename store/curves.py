@@ -6,7 +6,7 @@ import sqlite3
 from itertools import groupby
 from typing import Any
 
-from runtime.curves.legs import Attempt, Ended, Leg
+from runtime.curves.legs import Attempt, Ended, Leg, family_of
 from store.database import Database
 
 _SQL = """
@@ -33,6 +33,17 @@ async def finished_legs(
     also = "".join(f" AND {name} = ?" for name in wanted)
     rows = await database.rows(_SQL.format(also=also), tuple(wanted.values()))
     return [_leg(list(group)) for _, group in groupby(rows, key=lambda row: (row["run"], row["leg"]))]
+
+
+async def trial_of(database: Database, family: str) -> str:
+    """Since when a family's cap is on trial, and with how many finished runs, in words."""
+    rows = await database.rows(
+        "SELECT DISTINCT r.id AS run, r.queued_at, a.model FROM runs r JOIN attempts a ON a.run = r.id WHERE r.reason IS NOT NULL"
+    )
+    found = {row["run"]: str(row["queued_at"])[:10] for row in rows if family_of(row["model"]) == family}
+    if not found:
+        return "no finished run yet"
+    return f"since {min(found.values())}, {len(found)} run{'' if len(found) == 1 else 's'}"
 
 
 def _leg(rows: list[sqlite3.Row]) -> Leg:

@@ -15,6 +15,7 @@ from runtime.bus import Bus
 from runtime.catalog.caps import check_cap, effective_cap
 from runtime.catalog.prices import Catalog
 from runtime.commands import Abort, Command
+from runtime.curves.legs import family_of
 from runtime.errors import EnvironmentFault, UsageError
 from runtime.events.loop import RunFinished
 from runtime.events.supervision import CommandAccepted, CommandRefused
@@ -38,6 +39,7 @@ from runtime.verify.hazards import status_hazards
 from runtime.workspace.deliver import check_new_branch
 from runtime.workspace.git import git_version
 from runtime.workspace.repository import Repository, open_repository
+from store.curves import trial_of
 from store.owner import this_process
 from store.store import Store, open_store
 from tui.recovery import recover_lost
@@ -171,8 +173,12 @@ class Cockpit:
             project_cap=project_cap,
             worker=this_process().host,
             limits=self.settings.limits,
+            trial=self._trial,
             make_monitor=self._monitor,
         )
+
+    async def _trial(self, model: str) -> str:
+        return await trial_of(self.store.database, family_of(model, self.settings.caps))
 
     async def _monitor(self, state: RunState, project: str, judge: MakeJudge) -> Monitor | None:
         # The library loads with the first run, not with looptop.

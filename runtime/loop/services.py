@@ -37,6 +37,11 @@ MakeMonitor = Callable[[RunState, str, MakeJudge], Awaitable[Monitor | None]]
 """The monitor of a run of a project; None where it is off. Raises LooptopError."""
 
 
+async def no_trial(_: str) -> str:
+    """Where nothing is known of earlier runs."""
+    return "no fix-rate curve of this family yet"
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """Everything outside a run that its loop uses."""
@@ -57,5 +62,7 @@ class Services:
     worker: str = ""
     limits: tuple[Limit, ...] = ()
     """Dollar budgets of project, tenant and day."""
+    trial: Callable[[str], Awaitable[str]] = no_trial
+    """Since when, and with how many runs, the safe default cap of a model is on trial, in words."""
     make_monitor: MakeMonitor | None = None
     """What makes a run's StopLoss monitor; None: nothing is monitored."""

@@ -76,7 +76,7 @@ class Watched(LightRun):
 async def played(folder: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> Watched:
     """One run under one random sequence of commands; aborted where it still waits for somebody long after the last of them."""
     rng = random.Random(seed * 7_919)
-    settings = {
+    settings: dict[str, Any] = {
         "budget_tokens": rng.choice((None, 6_000, 40_000)),
         "budget_micros": rng.choice((None, 8_000, 200_000)),
         "budget_seconds": rng.choice((None, 90.0)),

@@ -361,3 +361,15 @@ async def test_an_abort_that_is_accepted_is_the_reason(tmp_path: Path) -> None:
         answer = handle.send(c.Abort(sender="ann"))
         end = await handle.done
         assert isinstance(answer, CommandAccepted) == (end.reason is StopReason.ABORTED)
+
+
+async def test_a_safe_default_cap_says_since_when_it_is_on_trial(tmp_path: Path) -> None:
+    from runtime.events.loop import LegStarted
+
+    async with stage(tmp_path, [FIX, say("done")]) as played:
+        played.model.name = "mistral-large"
+        await played.run(model="claude-sonnet-5-5")
+        await played.run(model="claude-sonnet-5-5")
+        first, second = [e.on_trial for e in played.of(LegStarted)]
+        assert first == "no finished run yet"
+        assert second == f"since {played.events[0].at.date().isoformat()}, 1 run"
