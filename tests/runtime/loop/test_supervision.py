@@ -32,6 +32,7 @@ from runtime.models.base import CallFault, ModelCallError, Text
 from runtime.process.tree import find_marked
 from support.scripted_model import Step, say, use
 from support.stage import Stage, stage
+from tui.compose import HostSettings
 
 FIX = use("write_file", path="value.txt", content="fixed\n")
 WRONG = use("write_file", path="value.txt", content="wrong\n")
@@ -366,10 +367,11 @@ async def test_an_abort_that_is_accepted_is_the_reason(tmp_path: Path) -> None:
 async def test_a_safe_default_cap_says_since_when_it_is_on_trial(tmp_path: Path) -> None:
     from runtime.events.loop import LegStarted
 
-    async with stage(tmp_path, [FIX, say("done")]) as played:
+    served = HostSettings(base_url="http://127.0.0.1:9/v1")
+    async with stage(tmp_path, [FIX, say("done")], settings=served) as played:
         played.model.name = "mistral-large"
-        await played.run(model="claude-sonnet-5-5")
-        await played.run(model="claude-sonnet-5-5")
+        await played.run()
+        await played.run()
         first, second = [e.on_trial for e in played.of(LegStarted)]
         assert first == "no finished run yet"
         assert second == f"since {played.events[0].at.date().isoformat()}, 1 run"
