@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -43,7 +44,7 @@ SETTINGS: dict[str, Any] = {"budget_tokens": 60_000, "max_rounds": 5}
 class Strict(RandomModel):
     """Refuses what the API would refuse, and keeps what it was sent."""
 
-    bodies: list[dict[str, Any]]
+    bodies: ClassVar[list[dict[str, Any]]] = []
 
     async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         body = request_body(request, None)
@@ -197,3 +198,24 @@ def wire(messages: Sequence[Any]) -> Any:
 
 def dump(value: object) -> object:
     return without_marks(value)
+
+
+async def test_the_time_budget_counts_what_earlier_processes_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(light_run, "RandomModel", Strict)
+    first = LightRun(tmp_path, 3)
+    monkeypatch.setattr("runtime.loop.stepping.execute", first.execute)
+    whole = await play(first, 3)
+    last = next(place for place, event in reversed(list(enumerate(whole))) if isinstance(event, RoundFinished))
+    going_on, rows = cut_off(first, whole[:last])
+    used_s = going_on.back.view.active_ms / 1000
+    assert used_s > 1
+    going_on.back.view = replace(going_on.back.view, budget_seconds=used_s)
+    Strict.bodies = []
+    run = LightRun(tmp_path, 4, going_on)
+    run.memory.rows.update(rows)
+    assert run.state.active_before_s == used_s
+    end = await run.start()
+    assert end.reason is StopReason.TIME_BUDGET
+    assert Strict.bodies == [], "nothing was sent"
