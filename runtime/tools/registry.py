@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,50 +19,75 @@ __all__ = ["ToolContext", "ToolOutcome", "call_key", "execute", "tool_specs"]
 _PATH = {"type": "string", "description": "Relative to the repository's root."}
 
 
+def canonical(specs: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
+    """Declarations in one order, whatever order they and their schemas were made in: the same set is the same bytes.
+
+    By name; in a schema what is required comes first, as it is listed, since models write arguments in that order.
+    """
+    sorted_specs = sorted(specs, key=lambda spec: spec.name)
+    return tuple(spec.model_copy(update={"parameters": _ordered(spec.parameters)}) for spec in sorted_specs)
+
+
+def _ordered(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema with its keys in order."""
+    ordered: dict[str, Any] = {}
+    for key in sorted(schema):
+        value = schema[key]
+        if key == "properties":
+            first = [name for name in schema.get("required", ()) if name in value]
+            names = [*first, *sorted(set(value) - set(first))]
+            ordered[key] = {name: _ordered(value[name]) for name in names}
+        else:
+            ordered[key] = _ordered(value) if isinstance(value, Mapping) else value
+    return ordered
+
+
 def _spec(name: str, description: str, properties: dict[str, Any], required: list[str]) -> ToolSpec:
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     return ToolSpec(name=name, description=description, parameters=schema)
 
 
-_SPECS = (
-    _spec(
-        "shell",
-        "Run a bash command in the repository's root. No terminal: nothing can ask. Background processes end with the command.",
-        {
-            "command": {"type": "string"},
-            "timeout": {"type": "number", "description": "Seconds, at most 600; default 120."},
-        },
-        ["command"],
-    ),
-    _spec(
-        "read_file",
-        "Read a text file with line numbers, or list a folder.",
-        {"path": _PATH, "offset": {"type": "integer", "description": "First line."}, "limit": {"type": "integer"}},
-        ["path"],
-    ),
-    _spec(
-        "edit_file",
-        "Replace text in a file. `old` must match exactly (without line numbers) and stand only once, unless replace_all.",
-        {
-            "path": _PATH,
-            "old": {"type": "string"},
-            "new": {"type": "string"},
-            "replace_all": {"type": "boolean"},
-        },
-        ["path", "old", "new"],
-    ),
-    _spec(
-        "write_file",
-        "Make a file or replace its whole content.",
-        {"path": _PATH, "content": {"type": "string"}},
-        ["path", "content"],
-    ),
-    _spec(
-        "search",
-        "Find lines by extended regular expression in files that git doesn't ignore.",
-        {"pattern": {"type": "string"}, "path": _PATH, "glob": {"type": "string", "description": "Like *.py"}},
-        ["pattern"],
-    ),
+_SPECS = canonical(
+    (
+        _spec(
+            "shell",
+            "Run a bash command in the repository's root. No terminal: nothing can ask. Background processes end with the command.",
+            {
+                "command": {"type": "string"},
+                "timeout": {"type": "number", "description": "Seconds, at most 600; default 120."},
+            },
+            ["command"],
+        ),
+        _spec(
+            "read_file",
+            "Read a text file with line numbers, or list a folder.",
+            {"path": _PATH, "offset": {"type": "integer", "description": "First line."}, "limit": {"type": "integer"}},
+            ["path"],
+        ),
+        _spec(
+            "edit_file",
+            "Replace text in a file. `old` must match exactly (without line numbers) and stand only once, unless replace_all.",
+            {
+                "path": _PATH,
+                "old": {"type": "string"},
+                "new": {"type": "string"},
+                "replace_all": {"type": "boolean"},
+            },
+            ["path", "old", "new"],
+        ),
+        _spec(
+            "write_file",
+            "Make a file or replace its whole content.",
+            {"path": _PATH, "content": {"type": "string"}},
+            ["path", "content"],
+        ),
+        _spec(
+            "search",
+            "Find lines by extended regular expression in files that git doesn't ignore.",
+            {"pattern": {"type": "string"}, "path": _PATH, "glob": {"type": "string", "description": "Like *.py"}},
+            ["pattern"],
+        ),
+    )
 )
 _BY_NAME = {spec.name: spec for spec in _SPECS}
 _TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,)}

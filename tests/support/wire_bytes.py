@@ -24,6 +24,12 @@ def rendered(body: bytes) -> bytes:
     return b"".join(_value(text, name) for name in ("tools", "system", "messages"))
 
 
+def front(body: bytes) -> bytes:
+    """What stands before the messages, marks and all: tools and system prompt."""
+    text = body.decode()
+    return _value(text, "tools") + _value(text, "system")
+
+
 def _value(text: str, name: str) -> bytes:
     """The bytes of a top-level value, exactly as they stand."""
     start = text.index(f'"{name}":[') + len(name) + 3

@@ -29,7 +29,7 @@ async def use(ctx: ToolContext, name: str, /, **arguments: Any) -> ToolOutcome:
 
 async def test_the_declaration_is_the_same_bytes_always() -> None:
     assert tool_specs() is tool_specs()
-    assert [spec.name for spec in tool_specs()] == ["shell", "read_file", "edit_file", "write_file", "search"]
+    assert [spec.name for spec in tool_specs()] == ["edit_file", "read_file", "search", "shell", "write_file"]
 
 
 @pytest.mark.parametrize(
