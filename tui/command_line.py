@@ -57,6 +57,10 @@ def command_of(name: str, rest: str) -> c.Command | None:
                 return c.command_from_dict({"command": "choose_recovery", "action": rest, "sender": SENDER})
             case "abort":
                 return c.Abort(sender=SENDER, reason=rest)
+            case "set_stoploss":
+                from tui.dialogs.stoploss import from_line
+
+                return from_line(rest)
     except ValidationError as error:
         raise UsageError(f"{name} {rest}: {error.errors()[0]['msg']}.") from None
     return None

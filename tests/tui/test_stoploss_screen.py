@@ -11,8 +11,9 @@ from runtime.stoploss.scorers.step_limit import StepLimit
 from runtime.stoploss.steps import Step, Trajectory
 from runtime.stoploss.threshold import Success, calibrate
 from support.fake_backend import FakeBackend
-from support.screens import Opener, screen_text, settle
+from support.screens import Opener, run_of, screen_text, settle, type_text
 from tui.backend import StoplossReport
+from tui.command_line import run_line
 from tui.paint.spans import width_of
 from tui.paint.stoploss import reliability_curve, stoploss_report
 
@@ -74,3 +75,24 @@ async def test_it_opens_by_key_shows_and_goes_to_the_next_project(opened: Opener
         await pilot.press("escape")
         await settle(pilot)
         assert "LADDER" in screen_text(pilot).upper() or "parser: empty list" in screen_text(pilot)
+
+
+async def test_mode_and_threshold_are_set_by_key_and_by_line(opened: Opener, backend: FakeBackend) -> None:
+    async with opened("r7f3a") as pilot:
+        await pilot.press("l")
+        await settle(pilot)
+        assert "0.31 at tool step 5, threshold 0.72" in screen_text(pilot)
+        await type_text(pilot, "0.78")
+        await pilot.press("ctrl+s")
+        await settle(pilot)
+        await run_line(run_of(pilot), "set_stoploss ask")
+        await run_line(run_of(pilot), "set_stoploss abort 0.9")
+        await run_line(run_of(pilot), "set_stoploss perhaps")
+        await run_line(run_of(pilot), "set_stoploss 7")
+        await settle(pilot)
+        sent = [(command.command, command.mode, command.threshold) for _, command in backend.sent]  # type: ignore[union-attr]
+        assert sent == [
+            ("set_stoploss", None, 0.78),
+            ("set_stoploss", "ask", None),
+            ("set_stoploss", "abort", 0.9),
+        ]
