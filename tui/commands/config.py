@@ -8,16 +8,20 @@ from typing import Any
 
 import click
 
-from runtime.errors import UsageError
-from runtime.settings import PROJECT_FILE, load_settings
+from runtime.errors import LooptopError, UsageError
+from runtime.settings import PROJECT_FILE, Value, load_settings
 from runtime.settings_keys import SETTINGS
 from runtime.text import one_line
+from runtime.workspace.repository import open_repository
+from store.store import FILE_NAME, Store
 from tui.cli import echo_json
 from tui.commands.run import root_of
+from tui.commands.store_access import with_store
 from tui.commands.table import table
-from tui.places import config_of, here
+from tui.places import config_of, here, home_of
 from tui.settings_edit import edit, place_of, value_of
 
+CAP = "fix_verify_retry_cap"
 # A value may begin with a minus, and is then no option.
 VALUES = {"ignore_unknown_options": True}
 
@@ -30,11 +34,29 @@ def config(ctx: click.Context, as_json: bool) -> None:
     if ctx.invoked_subcommand is not None:
         return
     settings = load_settings(config_of(os.environ), root_of(here()), os.environ)
+    values = dict(settings.items())
+    if values[CAP].value is None and (cap := _cap_in_store()) is not None:
+        values[CAP] = Value(cap, "this project, in the store")
     if as_json:
-        echo_json({key: {"value": value.value, "origin": value.origin} for key, value in settings.items()})
+        echo_json({key: {"value": value.value, "origin": value.origin} for key, value in values.items()})
         return
-    rows = [(key, _shown(value.value), value.origin) for key, value in settings.items()]
+    rows = [(key, _shown(value.value), value.origin) for key, value in values.items()]
     click.echo(table(("setting", "value", "from"), rows))
+
+
+def _cap_in_store() -> int | None:
+    """The override that the Projects screen set for the repository here; None where there is none, or nothing to ask."""
+    if not (home_of(os.environ) / FILE_NAME).exists():
+        return None
+
+    async def read(store: Store, _: Path) -> int | None:
+        return await store.projects.cap((await open_repository(here())).project)
+
+    try:
+        return with_store(read)
+    except LooptopError:
+        # Outside of a repository, or with a store that can't be read, the files alone count; other commands say why.
+        return None
 
 
 def _shown(value: Any) -> str:

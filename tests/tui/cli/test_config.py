@@ -121,3 +121,29 @@ def test_the_documentation_lists_every_setting() -> None:
     for setting in SETTINGS.values():
         row = next((line for line in text.splitlines() if line.startswith(f"| `{setting.key}` |")), "")
         assert row.endswith(f"| {setting.help} |"), setting.key
+
+
+def test_an_override_of_the_store_is_shown_with_its_origin(
+    looptop: CommandLine, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import asyncio
+
+    from runtime.workspace.repository import open_repository
+    from store.projects import project_update
+    from store.store import open_store
+
+    async def keep() -> None:
+        project = (await open_repository(repo)).project
+        async with open_store(looptop.home) as store:
+            await store.projects.update(project, str(repo), project_update({"fix_verify_retry_cap": 7}))
+
+    def shown() -> dict[str, object]:
+        found: dict[str, object] = json.loads(looptop("config", "--json").out)["fix_verify_retry_cap"]
+        return found
+
+    asyncio.run(keep())
+    assert shown() == {"value": None, "origin": "default"}
+    monkeypatch.chdir(repo)
+    assert shown() == {"value": 7, "origin": "this project, in the store"}
+    looptop("config", "set", "fix_verify_retry_cap", "4", "--project")
+    assert shown() == {"value": 4, "origin": str(repo / "looptop.toml")}
