@@ -153,11 +153,9 @@ async def resume_run(
         conversation=() if back.opening else await cockpit.conversation(found.repository, back.queued.continues),
     )
     lost = tuple(await store.history.lost_calls(run))
-    task = RunTask(
-        order,
-        cockpit.services(request.project_cap),
-        GoingOn(back, lost, request.sender, f"resumed: {found.quote.words}"),
-    )
+    going_on = GoingOn(back, lost, request.sender, f"resumed: {found.quote.words}")
+    # Kept outputs are read for it: not on the loop that the dashboard lives on.
+    task = await asyncio.to_thread(RunTask, order, cockpit.services(request.project_cap), going_on)
     if not task.state.limits.cap:
         cap = effective_cap(
             found.endpoint.name,

@@ -36,6 +36,7 @@ from runtime.events.supervision import (
     SteerQueued,
 )
 from runtime.loop.fixing import NUDGE_EMPTY
+from runtime.loop.verifying import Checked
 from runtime.models.base import Message, Reply, Stop, ToolCall
 from runtime.prompt.rebuild import Rebuilt
 from runtime.view import RunView, fold
@@ -85,6 +86,8 @@ class ReadBack:
     baseline: dict[int, VerifyFinished] = field(default_factory=dict)
     checked: dict[int, VerifyFinished] = field(default_factory=dict)
     """Steps of the verify phase after which the last attempt was judged."""
+    verdict: Checked | None = None
+    """That phase as the loop knows it, once it was asked for (`verified.verdict_of`)."""
     prompts: list[Event] = field(default_factory=list)
     """What the present transcript is made of."""
     watched: list[Event] = field(default_factory=list)

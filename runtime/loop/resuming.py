@@ -71,7 +71,7 @@ def restore_state(state: RunState, back: ReadBack) -> None:
     counters.leg, counters.attempt, counters.attempt_of_leg = view.leg, view.attempt, view.attempts_of_leg
     counters.round = max((row.round for row in view.rounds), default=0)
     counters.step = view.steps_total
-    state.standing = standing_of(back.baseline, back.checked, back.judged, back.base_tree, state.verify)
+    state.standing = standing_of(back, state.verify)
 
 
 def restore_control(control: Control, back: ReadBack) -> None:

@@ -10,7 +10,7 @@ from runtime.loop.fixing import Ended, PhaseEnd
 from runtime.loop.readback import ReadBack, Stage
 from runtime.loop.recovering import feedback
 from runtime.loop.resuming import GoingOn
-from runtime.loop.verified import checked_of
+from runtime.loop.verified import verdict_of
 from runtime.loop.verifying import Checked
 from runtime.models.base import Reply
 
@@ -33,17 +33,17 @@ def phase_of(back: ReadBack) -> tuple[Ended | None, Reply | None, int]:
 
 def judged_of(back: ReadBack, verify: Sequence[VerifySpec], mask: Callable[[str], str]) -> tuple[Checked, Ended]:
     """The verdict of the last attempt that was judged."""
-    assert back.judged is not None
-    checked = checked_of(back.judged, back.checked, verify)
+    checked = verdict_of(back, verify)
+    assert checked is not None
     return replace(checked, excerpt=mask(checked.excerpt)), ended_of(back)
 
 
 def handover_of(opening: str, going_on: GoingOn | None) -> str:
     """What another model would be handed: the opening, and what the last judged attempt showed."""
-    if going_on is None or going_on.back.judged is None or going_on.back.queued is None:
+    if going_on is None or going_on.back.queued is None:
         return opening
     back = going_on.back
-    assert back.judged is not None
-    assert back.queued is not None
-    checked = checked_of(back.judged, back.checked, back.queued.verify)
+    checked = verdict_of(back, going_on.back.queued.verify)
+    if checked is None or back.judged is None:
+        return opening
     return f"{opening}\n\n{WORKED_ON}\n\n{feedback(checked, back.judged.attempt)}"

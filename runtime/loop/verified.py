@@ -8,6 +8,7 @@ from pathlib import Path
 from runtime.events.checks import VerifyFinished
 from runtime.events.loop import AttemptFinished
 from runtime.events.values import Cause, Finding, Verdict, VerifySpec
+from runtime.loop.readback import ReadBack
 from runtime.loop.state import Standing
 from runtime.loop.verifying import Checked
 from runtime.text import decode, plain, storable
@@ -62,28 +63,34 @@ def _kept(path: Path | None) -> str:
         return ""
 
 
-def standing_of(
-    baseline: Steps, last: Steps, attempt: AttemptFinished | None, tree: str | None, verify: Sequence[VerifySpec]
-) -> Standing:
-    """What the verify phases have shown: the baseline's, and that of the last attempt that was judged."""
-    first = results_of(baseline, verify)
-    before = results_of(last, verify) if attempt is not None else first
+def standing_of(back: ReadBack, verify: Sequence[VerifySpec]) -> Standing:
+    """What the verify phases have shown: the baseline's, and that of the last attempt that was judged. Kept outputs are read."""
+    first, verdict = results_of(back.baseline, verify), verdict_of(back, verify)
     standing = Standing(
         baseline=findings_by_id(first),
-        before=findings_by_id(before),
-        baseline_collected={number: step.collected for number, step in sorted(baseline.items())},
-        step_of={**steps_by_id(first), **steps_by_id(before)},
-        verified_tree=tree,
+        before=findings_by_id(first),
+        baseline_collected={number: step.collected for number, step in sorted(back.baseline.items())},
+        step_of=steps_by_id(first),
+        verified_tree=back.base_tree,
     )
-    if attempt is not None:
-        standing.verified_tree = attempt.tree
-        standing.comparison, standing.diff = attempt.comparison, attempt.diff
-        standing.excerpt = excerpt(before)
+    if verdict is not None and back.judged is not None:
+        standing.before = verdict.findings
+        standing.step_of |= steps_by_id(verdict.results)
+        standing.verified_tree = back.judged.tree
+        standing.comparison, standing.diff, standing.excerpt = verdict.comparison, verdict.diff, verdict.excerpt
     return standing
 
 
-def checked_of(attempt: AttemptFinished, steps: Steps, verify: Sequence[VerifySpec]) -> Checked:
-    """A judged attempt's verify phase."""
+def verdict_of(back: ReadBack, verify: Sequence[VerifySpec]) -> Checked | None:
+    """The verify phase of the last attempt that was judged; None where none was. Its kept outputs are read once."""
+    if back.judged is None:
+        return None
+    if back.verdict is None:
+        back.verdict = _checked(back.judged, back.checked, verify)
+    return back.verdict
+
+
+def _checked(attempt: AttemptFinished, steps: Steps, verify: Sequence[VerifySpec]) -> Checked:
     results = results_of(steps, verify)
     findings: dict[str, Finding] = findings_by_id(results)
     return Checked(
