@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -187,3 +188,22 @@ def test_a_price_table_gone_wrong_leaves_the_price_unknown(broken: Callable[...,
 def test_it_is_what_the_engine_needs() -> None:
     prices: Prices = Catalog()
     assert prices.worst_case("local", "local", 5, 5) == 0
+
+
+@pytest.mark.parametrize(
+    "model", ["claude-sonnet-5-5", "claude-opus-4-6", "claude-haiku-5-5", "claude-sonnet-4-5", "claude-fable-5-2"]
+)
+def test_the_quick_way_to_a_price_is_the_tables_own_to_the_micro_dollar(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Flat rates where the table has nothing else; tiers and prices by date are left to the table."""
+    quick, slow = Catalog(), Catalog()
+    monkeypatch.setattr(slow, "_flat_rates", lambda provider, model: None)
+    rng = random.Random(model)
+    for _ in range(100):
+        counts = [rng.choice([0, 1, rng.randrange(300_000)]) for _ in range(5)]
+        counted = Usage(**dict(zip(KINDS, counts, strict=True)))
+        assert quick.price("anthropic", model, counted) == slow.price("anthropic", model, counted)
+
+
+KINDS = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
