@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator
@@ -17,6 +18,7 @@ from runtime.events.loop import (
     AttemptFinished,
     AttemptStarted,
     PromptAdded,
+    RoundFinished,
     RoundStarted,
     RunFinished,
     ToolFinished,
@@ -220,3 +222,26 @@ async def test_at_a_terminal_the_price_is_told_before_the_dashboard_opens(
         assert [(request.run, request.commands[0].command) for request in requests] == [(run, "set_cap")] * opened
         assert all(request.holds["hold_on_cap"] for request in requests), "somebody is there to be asked"
         assert (await looptop(("runs",), place.env, tmp_path))[1].count("interrupted") == 1
+
+
+async def test_a_judged_attempt_is_not_verified_again(tmp_path: Path) -> None:
+    """The record ends with the verdict; the call that followed was reserved and sent, but nothing of it was recorded."""
+    async with killed_in_second_attempt(tmp_path) as (place, run, _):
+        with sqlite3.connect(tmp_path / "home" / "looptop.db") as connection:
+            (last,) = connection.execute("SELECT seq FROM events WHERE type = 'attempt_finished'").fetchone()
+            connection.execute("DELETE FROM events WHERE seq > ?", (last,))
+            connection.execute("DELETE FROM commands")
+            connection.execute("UPDATE runs SET last_seq = ?", (last,))
+        resumed = await place.resume(run)
+        assert resumed.process.returncode == 0, await resumed.errors()
+        events = await place.stored(run)
+        end = check_whole(events)
+        assert (end.reason.value, end.attempts, end.rounds) == ("passed", 2, 5)
+        assert [event.attempt for event in of(events, VerifyStarted)] == [0, 1, 2]
+        assert len(of(events, RecoveryDecided)) == 1
+        lost = next(event for event in of(events, RoundFinished) if event.round == 3)
+        assert lost.outcome == "interrupted"
+        # The feedback has the same bytes, though the event holds less of the output than the model reads.
+        first, again = place.server.bodies[2], place.server.bodies[3]
+        assert json.dumps(first["messages"]) == json.dumps(again["messages"])
+        assert end.cost_micros == sum(row["cost_micros"] for row in place.usage())
