@@ -2,17 +2,18 @@
 
     python tests/benchmarks/local_bugsets.py --set humanevalfix --limit 20
     python tests/benchmarks/local_bugsets.py --set quixbugs --engine
+    python tests/benchmarks/local_bugsets.py --set humanevalfix --engine --examples
 
 Reads `tasks_<set>_python.jsonl.gz` from the folder that --data or LOOPTOP_DATA names. A claimed pass is checked again by running the
-row's whole tests on the changed file in a fresh process. Prints a line per row, then shares, and candidates a second beside a
-plain pytest start.
+row's whole tests on the changed file in a fresh process, and compared with the reference on 200 extra inputs where the set has one
+(local_equality.py). With --examples the engine sees only the tests that the docstring's examples make. Prints a line per row, then
+shares, and candidates a second beside a plain pytest start.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import gzip
 import json
 import os
 import re
@@ -24,22 +25,16 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.local_rows import EXTRA_INPUTS, Row, load
 
 from runtime.models.local.explain import change_words
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 60.0
-
-
-@dataclass(frozen=True)
-class Row:
-    """One bug: the files of its repository."""
-
-    name: str
-    files: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -54,51 +49,8 @@ class Outcome:
     """Whether the claimed fix passes the tests in a fresh process; None where none was claimed."""
     detail: str
     rate: float | None
-
-
-def humanevalfix(row: dict[str, Any]) -> Row:
-    """Declaration and buggy body as a module, the row's checker as a pytest file."""
-    test = re.sub(r"^check\(.*\)\s*$", "", row["test"], flags=re.MULTILINE)
-    name = row["entry_point"]
-    return Row(
-        row["task_id"],
-        {
-            "solution.py": row["declaration"] + row["buggy_solution"],
-            "test_solution.py": f"from solution import *\nfrom solution import {name}\n\n{test}\n\n\ndef test_all():\n    check({name})\n",
-        },
-    )
-
-
-def quixbugs(row: dict[str, Any], helpers: dict[str, str]) -> Row | None:
-    """The program with its own pytest file and cases, in the layout of its origin; None for a helper module."""
-    if not row.get("buggy"):
-        return None
-    name = row["name"]
-    cases = "".join(json.dumps(case) + "\n" for case in row.get("json_tests") or [])
-    files = {
-        f"python_programs/{name}.py": row["buggy"],
-        "python_programs/__init__.py": "",
-        f"tests/test_{name}.py": row["pytest"],
-        "tests/conftest.py": "import sys\nfrom pathlib import Path\n\nimport pytest\n\npytest.use_correct = False\n"
-        "sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]\n",
-        "tests/node.py": helpers["_node_helper"],
-        "tests/load_testdata.py": helpers["_load_testdata_helper"],
-        f"json_testcases/{name}.json": cases,
-    }
-    return Row(name, files)
-
-
-def load(folder: Path, which: str) -> list[Row]:
-    """The rows of a set."""
-    path = folder / f"tasks_{which}_python.jsonl.gz"
-    if not path.exists():
-        print(f"there is no {path}: give the data's folder with --data or LOOPTOP_DATA; nothing is measured")
-        sys.exit(0)
-    with gzip.open(path, "rt") as lines:
-        raw = [json.loads(line) for line in lines]
-    helpers = {row["name"]: row["fixed"] for row in raw if "name" in row and not row.get("buggy")}
-    made = [humanevalfix(row) if which == "humanevalfix" else quixbugs(row, helpers) for row in raw]
-    return [row for row in made if row is not None]
+    unequal: str | None = None
+    """An extra input on which the fix differs from the reference; empty where none did; None where it wasn't compared."""
 
 
 def repository(row: Row, folder: Path) -> Path:
@@ -143,16 +95,16 @@ def run_row(row: Row, place: Path, number: int) -> Outcome:
         return Outcome(row.name, "timeout", -1, time.monotonic() - began, None, "", None)
     seconds = time.monotonic() - began
     last = json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else {}
-    checked = None
+    checked, unequal = None, None
     if last.get("reason") == "passed":
-        checked = fresh_check(repo)
+        checked, unequal = fresh_check(repo, row), differs(repo, row)
     words = f"{last.get('summary', '')} {last.get('detail', '')}"
     tried = re.search(r"([\d,]+) candidates? tried in ([\d.]+) s", words)
     rate = None
     if tried and float(tried.group(2)) > 0.2:
         rate = int(tried.group(1).replace(",", "")) / float(tried.group(2))
     detail = str(last.get("detail") or done.stderr.strip().rpartition("\n")[2])
-    return Outcome(row.name, str(last.get("reason")), done.returncode, seconds, checked, detail[:120], rate)
+    return Outcome(row.name, str(last.get("reason")), done.returncode, seconds, checked, detail[:120], rate, unequal)
 
 
 def engine_row(row: Row, place: Path, number: int) -> Outcome:
@@ -181,13 +133,27 @@ def engine_row(row: Row, place: Path, number: int) -> Outcome:
     for file in {edit.path for edit in outcome.candidate.edits}:
         edits = tuple(edit for edit in outcome.candidate.edits if edit.path == file)
         (repo / file).write_text(apply_edits(outcome.sources[file].text, edits))
-    return Outcome(row.name, "passed", 0, seconds, fresh_check(repo), words[:160], rate)
+    checked = fresh_check(repo, row)
+    return Outcome(row.name, "passed", 0, seconds, checked, words[:160], rate, differs(repo, row))
 
 
-def fresh_check(repo: Path) -> bool:
+def fresh_check(repo: Path, row: Row) -> bool:
     """Whether the row's whole tests pass in a fresh process."""
+    for name, text in row.whole.items():
+        (repo / name).write_text(text)
     command = [sys.executable, "-m", "pytest", "-q"]
     return subprocess.run(command, cwd=repo, capture_output=True, timeout=120, check=False).returncode == 0
+
+
+def differs(repo: Path, row: Row) -> str | None:
+    """The first extra input on which the fix and the reference differ; None where there is nothing to compare with."""
+    if row.reference is None:
+        return None
+    asked = json.dumps({**row.reference, "patched": (repo / "solution.py").read_text()})
+    command = [sys.executable, str(Path(__file__).with_name("local_equality.py"))]
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=300, check=False)
+    found = json.loads(done.stdout) if done.returncode == 0 else {}
+    return str(found["example"]) if found.get("inputs") else None
 
 
 def pytest_start(place: Path, row: Row) -> float:
@@ -201,18 +167,45 @@ def pytest_start(place: Path, row: Row) -> float:
     return statistics.median(times)
 
 
+def _differing(outcome: Outcome) -> str:
+    return f"  DIFFERS at {outcome.unequal}" if outcome.unequal else ""
+
+
+def tell(results: list[Outcome], *, examples: bool) -> None:
+    """Print the shares."""
+    claimed = [o for o in results if o.checked is not None]
+    passed = [o for o in claimed if o.checked and o.seconds <= LIMIT_S]
+    print(f"\npassed within {LIMIT_S:.0f} s: {len(passed)} of {len(results)} ({len(passed) / len(results):.0%})")
+    if examples:
+        right = sum(bool(o.checked) for o in claimed)
+        print(
+            f"called fixed by the examples: {len(claimed)}; of these the whole tests pass: {right} ({right / max(1, len(claimed)):.0%})"
+        )
+    else:
+        print(f"false passes: {len(claimed) - sum(bool(o.checked) for o in claimed)}")
+    compared = [o for o in passed if o.unequal is not None]
+    if compared:
+        equal = sum(not o.unequal for o in compared)
+        print(
+            f"equal to the reference on {EXTRA_INPUTS} extra inputs: {equal} of {len(compared)} ({equal / len(compared):.0%})"
+        )
+    median = statistics.median(o.seconds for o in results)
+    print(f"gave up: {sum(o.reason == 'gave_up' for o in results)}; median {median:.1f} s a row")
+
+
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--set", choices=("humanevalfix", "quixbugs"), default="humanevalfix")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("LOOPTOP_DATA", "data")))
+    parser.add_argument("--examples", action="store_true", help="only the docstring's examples as tests (humanevalfix)")
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--limit", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=[], help="names of rows")
     parser.add_argument("--engine", action="store_true", help="the engine alone, without the loop around it")
     asked = parser.parse_args()
-    rows = load(asked.data, asked.set)[asked.start : asked.start + asked.limit]
+    rows = load(asked.data, asked.set, examples=asked.examples)[asked.start : asked.start + asked.limit]
     rows = [row for row in rows if not asked.only or row.name in asked.only]
     run = engine_row if asked.engine else run_row
     with tempfile.TemporaryDirectory(prefix="looptop-bugs-") as folder, ThreadPoolExecutor(asked.jobs) as pool:
@@ -223,18 +216,13 @@ def main() -> None:
             fits = "" if outcome.seconds <= LIMIT_S else "  over the limit"
             false = "  FALSE PASS" if outcome.checked is False else ""
             print(
-                f"{outcome.name:<16} {outcome.reason:<12} {outcome.seconds:6.1f} s{fits}{false}  {outcome.detail}",
+                f"{outcome.name:<16} {outcome.reason:<12} {outcome.seconds:6.1f} s{fits}{false}{_differing(outcome)}  {outcome.detail}",
                 flush=True,
             )
         quickest = min(range(len(rows)), key=lambda at: results[at].seconds)
         plain = pytest_start(place, rows[quickest])
-    passed = [o for o in results if o.checked and o.seconds <= LIMIT_S]
+    tell(results, examples=asked.examples)
     rates = [o.rate for o in results if o.rate]
-    print(f"\npassed within {LIMIT_S:.0f} s: {len(passed)} of {len(results)} ({len(passed) / len(results):.0%})")
-    print(f"false passes: {sum(o.checked is False for o in results)}")
-    print(
-        f"gave up: {sum(o.reason == 'gave_up' for o in results)}; median {statistics.median(o.seconds for o in results):.1f} s a row"
-    )
     if rates:
         rate = statistics.median(rates)
         print(

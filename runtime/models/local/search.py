@@ -25,6 +25,8 @@ LOOKAHEAD = 120
 """Candidates still tried for a complete fix once one of several bugs is mended."""
 BLIND = 200
 BLIND_PAIRS = 6000
+DOUBT, DOUBT_S = 150, 6.0
+"""Candidates and seconds for which something better is looked for behind a doubtful complete one."""
 GRACE_S = 20.0
 """Seconds after the best partial success in which something better may still come."""
 
@@ -42,6 +44,8 @@ class Tally:
     settled: tuple[Scored, Verdict] | None = None
     """The first candidate that satisfies every failing test that reaches its function, where others fail elsewhere."""
     settled_at: int = 0
+    doubted_at: tuple[int, float] | None = None
+    """Candidates and seconds when a complete candidate was found that is in doubt."""
     best_clean: tuple[int, int] | None = None
     improved_at: float = 0.0
 
@@ -155,7 +159,11 @@ class Search:
         tally.seconds = time.monotonic() - self._began
         late = tally.best_clean is not None and tally.seconds - tally.improved_at >= GRACE_S
         settled = tally.settled is not None and tally.tried >= tally.settled_at + LOOKAHEAD
-        return settled or late or tally.tried >= self.limits.candidates or tally.seconds >= self.limits.seconds
+        doubted = tally.doubted_at
+        enough = doubted is not None and (tally.tried >= doubted[0] + DOUBT or tally.seconds >= doubted[1] + DOUBT_S)
+        return (
+            settled or late or enough or tally.tried >= self.limits.candidates or tally.seconds >= self.limits.seconds
+        )
 
     async def _try(self, candidates: Iterator[Scored], plan: int) -> AsyncGenerator[Found, None]:
         """Run candidates; note partial successes."""

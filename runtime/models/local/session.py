@@ -12,10 +12,12 @@ from runtime.events.values import VerifySpec
 from runtime.models.local.candidate import Candidate
 from runtime.models.local.commands import TestCommand, test_command
 from runtime.models.local.confirm import TIMEOUT_S, Confirmer
+from runtime.models.local.doubt import LIKELY, doubtful
 from runtime.models.local.editable import editable_sources
 from runtime.models.local.errors import CannotHelp
 from runtime.models.local.explain import lines_words, plural
 from runtime.models.local.harvest import harvest
+from runtime.models.local.hopeless import check_imports, leave_out_network
 from runtime.models.local.lint.repair import LintRepair
 from runtime.models.local.lint.steps import lint_steps
 from runtime.models.local.localise import suspicion
@@ -96,7 +98,9 @@ class RepairSession:
         if not hello.items and not hello.errors:
             return GaveUp("there are no tests to go by")
         sources, problems = editable_sources(driver.root, hello.modules, hello.tests)
+        check_imports(driver.root, hello.errors, hello.modules)
         oracle = await learn(driver, hello, known_failing)
+        without = leave_out_network(oracle, known_failing)
         broken = sorted(hello.errors)
         if broken:
             sources = with_unimported(driver.root, sources, hello)
@@ -114,7 +118,7 @@ class RepairSession:
             return GaveUp("the failing tests execute no line of the project's own Python files")
         space = await asyncio.to_thread(build_space, sources, oracle, lines, harvest(driver.root, oracle.failing))
         failing = len(oracle.failing) + len(broken)
-        progress(Progress(opening(oracle, failing, lines, sources, len(space.ranked))))
+        progress(Progress(opening(oracle, failing, lines, sources, len(space.ranked)) + without))
         search = Search(
             driver, oracle, space, broken, self.job.limits, self.tally,
             lambda candidate: refused(candidate, sources), self._reporter(progress, failing),
@@ -139,6 +143,7 @@ class RepairSession:
         self, search: Search, confirmer: Confirmer, space: Space, failing: int, lines: Mapping[Line, float]
     ) -> Patch | GaveUp:
         undecided = 0
+        held: Found | None = None
         async with aclosing(search.complete()) as complete:
             async for found in complete:
                 if found.verdict.undecided:
@@ -146,8 +151,18 @@ class RepairSession:
                     if undecided > MAX_UNDECIDED:
                         continue
                 timeout = UNDECIDED_S if found.verdict.undecided else TIMEOUT_S
+                if held is not None and found.scored.score < LIKELY * held.scored.score:
+                    continue
+                doubt = doubtful(found.scored.candidate, space.sources)
+                if doubt and held is not None:
+                    continue
                 if await confirmer.holds(found.scored.candidate, timeout):
+                    if doubt:
+                        held, self.tally.doubted_at = found, (self.tally.tried, self.tally.seconds)
+                        continue
                     return self._patch(found, space.sources, failing, whole=not confirmer.tolerated)
+        if held is not None:
+            return self._patch(held, space.sources, failing, whole=not confirmer.tolerated)
         partial = self._partial()
         if partial is not None:
             return self._patch(partial, space.sources, failing, whole=False)

@@ -24,6 +24,9 @@ _ARITHMETIC: dict[type[ast.operator], tuple[str, tuple[tuple[str, float], ...]]]
     ast.RShift: (">>", (("<<", 0.9),)),
 }
 
+WRAPS = 0.4
+"""Factor for an index that would reach around to the end of its sequence."""
+
 
 def arithmetic(site: Site) -> Iterator[Candidate]:
     """Another arithmetic operator, sides exchanged, one side only."""
@@ -159,10 +162,32 @@ def off_by_one(site: Site) -> Iterator[Candidate]:
         text = source.text_of(node) if not isinstance(node, ast.IfExp) else source.operand(node)
         known = 1.0 if site.kinds_of(node) & NUMBERS else 0.6
         yield site.swap(node, f"{text} + 1", "off by one", prior * known)
-        yield site.swap(node, f"{text} - 1", "off by one", prior * known)
+        yield site.swap(node, f"{text} - 1", "off by one", prior * known * (WRAPS if _wraps(site, node) else 1.0))
         if not isinstance(node, ast.BinOp):
             yield site.swap(node, f"-{source.operand(node)}", "sign", 0.3 * known)
     yield from _one_away(site)
+
+
+def _wraps(site: Site, node: ast.expr) -> bool:
+    """Whether an index counts from 0, so that one less would take the last element in the first turn."""
+    parent = site.source.parents.get(node)
+    if not isinstance(node, ast.Name) or not isinstance(parent, ast.Subscript):
+        return False
+    count = _counts(site, node.id)
+    if count is None:
+        return False
+    first = count.args[0] if len(count.args) > 1 else None
+    return first is None or (isinstance(first, ast.Constant) and first.value == 0)
+
+
+def _counts(site: Site, name: str) -> ast.Call | None:
+    """The `range` that a name runs over."""
+    for loop in site.nodes:
+        if not isinstance(loop, ast.For | ast.comprehension) or getattr(loop.target, "id", "") != name:
+            continue
+        if isinstance(loop.iter, ast.Call) and getattr(loop.iter.func, "id", "") == "range":
+            return loop.iter
+    return None
 
 
 def _one_away(site: Site) -> Iterator[Candidate]:
@@ -182,7 +207,10 @@ def _weight(site: Site, node: ast.expr) -> float:
     if isinstance(parent, ast.Slice):
         return 0.8
     if isinstance(parent, ast.Subscript):
-        return 0.75 if parent.slice is node else 0.0
+        if parent.slice is not node:
+            return 0.0
+        # Where a loop counts is wrong more often than one use of its variable.
+        return 0.5 if isinstance(node, ast.Name) and _counts(site, node.id) else 0.75
     if isinstance(parent, ast.Call) and node in parent.args:
         called = getattr(parent.func, "id", "")
         return 0.85 if called == "range" else 0.3 if called in ("len", "sorted", "str", "print", "isinstance") else 0.5
