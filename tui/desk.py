@@ -6,11 +6,10 @@ import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from runtime.bus import Inbox
 from runtime.catalog.caps import default_fix_verify_cap
 from runtime.catalog.models import CHEAP_MODEL, DEFAULT_MODEL, STRONG_MODEL
 from runtime.commands import Command
@@ -20,14 +19,11 @@ from runtime.events.supervision import CommandAccepted
 from runtime.events.values import RunSettings, VerifySpec
 from runtime.loop.quoting import ResumeQuote
 from runtime.loop.setup import outputs_of
-from runtime.text import decode, plain
 from runtime.usage import Usage
 from runtime.verify.detect import detect_steps
 from runtime.verify.hazards import status_hazards
 from runtime.view import RunView, fold
 from runtime.workspace.repository import open_repository
-from store.history import RunLine
-from store.reports import UsageRow
 from tui.backend import (
     Answer,
     CurvesReport,
@@ -39,61 +35,19 @@ from tui.backend import (
     StoplossReport,
     Subscription,
     SummaryFeed,
-    UsageLine,
     UsageReport,
     Wake,
 )
 from tui.compose import Cockpit, RunRequest
 from tui.delivering import deliver_run, run_diff
+from tui.feeds import Feed, Summaries
+from tui.history_lines import output_page, summary_of, usage_report
 from tui.project import ProjectSettings
 from tui.resuming import Resumable, ResumeRequest, quote_resume, request_of, resume_run
 from tui.summary import summarise
 
 FLEET_HISTORY = 200
 """Finished runs that the fleet shows beside the live ones."""
-
-
-class Feed(Inbox):
-    """A subscription to one run of the bus."""
-
-    def __init__(self, desk: Desk, run: str, wake: Wake) -> None:
-        super().__init__(wake)
-        self._desk, self._run = desk, run
-        desk.feeds.setdefault(run, []).append(self)
-
-    def close(self) -> None:
-        """End the feed."""
-        feeds = self._desk.feeds.get(self._run, [])
-        if self in feeds:
-            feeds.remove(self)
-
-
-class Summaries:
-    """A subscription to all runs: those that changed, once each however often."""
-
-    def __init__(self, desk: Desk, wake: Wake) -> None:
-        self._desk, self._wake = desk, wake
-        self._changed = set(desk.summaries_of)
-        desk.watchers.append(self)
-        if self._changed:
-            wake()
-
-    def touch(self, run: str) -> None:
-        """A run changed."""
-        first = not self._changed
-        self._changed.add(run)
-        if first:
-            self._wake()
-
-    def drain(self) -> Sequence[RunSummary]:
-        """The newest summary of each run that changed."""
-        changed, self._changed = self._changed, set()
-        return [self._desk.summary(run) for run in sorted(changed)]
-
-    def close(self) -> None:
-        """End the feed."""
-        if self in self._desk.watchers:
-            self._desk.watchers.remove(self)
 
 
 class Desk:
@@ -119,7 +73,7 @@ class Desk:
         """Put history into the fleet."""
         for line in await self._store.history.runs(FLEET_HISTORY):
             if line.run not in self.views:
-                self.summaries_of[line.run] = _from_line(line)
+                self.summaries_of[line.run] = summary_of(line)
         for watcher in self.watchers:
             for run in self.summaries_of:
                 watcher.touch(run)
@@ -162,7 +116,7 @@ class Desk:
         if outputs_of(self._cockpit.home, run).resolve() not in file.resolve().parents:
             raise UsageError(f"{path} is not an output of run {run}.")
         try:
-            return await asyncio.to_thread(_page, file, offset, limit)
+            return await asyncio.to_thread(output_page, file, offset, limit)
         except OSError as error:
             raise EnvironmentFault(f"The output {path} can't be read: {error.strerror}.") from error
 
@@ -195,25 +149,8 @@ class Desk:
         self, by: Literal["project", "model", "purpose"], span: Literal["day", "week", "month"]
     ) -> UsageReport:
         """See Backend."""
-        today = datetime.now(UTC).date()
-        since, before = _spans(today, span)
-        reports = self._store.reports
-        rows = await reports.usage(by, since=since.isoformat())
-        days = {row.key: row for row in await reports.usage("day", since=since.isoformat())}
-        every = [since + timedelta(days=n) for n in range((today - since).days + 1)]
-        earlier = await reports.total(since=before.isoformat(), until=(since - timedelta(days=1)).isoformat())
-        lines = sorted(map(_line, rows), key=lambda line: -(line.micros or 0))
-        return UsageReport(
-            by=by,
-            span=span,
-            total=_line(await reports.total(since=since.isoformat())),
-            before=_line(earlier),
-            lines=tuple(lines),
-            days=tuple(
-                _line(days[d.isoformat()]) if d.isoformat() in days else UsageLine(d.isoformat(), 0, 0, 0, 0, 0, 0)
-                for d in every
-            ),
-        )
+        found = await self._store.reports.compare(by, span, datetime.now(UTC).date())
+        return usage_report(by, span, found)
 
     async def stoploss(self, project: str) -> StoplossReport:
         """See Backend."""
@@ -331,52 +268,3 @@ class Desk:
         """See Backend. Runs of this process end with it: their work is kept and they are aborted, whatever `stop_runs` says."""
         await self._cockpit.close("the supervisor" if stop_runs else "looptop")
         await self._exits.aclose()
-
-
-def _page(file: Path, offset: int, limit: int) -> OutputPage:
-    with file.open("rb") as stream:
-        total = stream.seek(0, os.SEEK_END)
-        start = max(0, total + offset) if offset < 0 else min(offset, total)
-        stream.seek(start)
-        data = stream.read(limit)
-    return OutputPage(plain(decode(data)), start, len(data), total)
-
-
-def _from_line(line: RunLine) -> RunSummary:
-    return RunSummary(
-        run=line.run,
-        task=line.task,
-        project=line.project,
-        repo=line.repo,
-        model=line.model,
-        state=line.reason or line.state,
-        finished=line.reason is not None,
-        live=False,
-        stale=line.reason is None,
-        attempt=line.attempt,
-        tokens=line.tokens,
-        cost_micros=line.cost_micros,
-        cost_complete=line.cost_complete,
-        cache_share=line.cache_share,
-        queued_at=line.queued_at,
-        last_at=line.last_at,
-    )
-
-
-def _line(row: UsageRow) -> UsageLine:
-    usage = row.usage
-    micros = row.money.micros if row.money.known else None
-    return UsageLine(
-        row.key, row.calls, usage.input, usage.output, usage.cache_read, usage.cache_write, micros, row.money.complete
-    )
-
-
-def _spans(today: date, span: str) -> tuple[date, date]:
-    """The first day of the running span, and that of the span before it."""
-    if span == "day":
-        return today, today - timedelta(days=1)
-    if span == "week":
-        monday = today - timedelta(days=today.weekday())
-        return monday, monday - timedelta(days=7)
-    first = today.replace(day=1)
-    return first, (first - timedelta(days=1)).replace(day=1)
