@@ -196,3 +196,16 @@ def test_edits_at_one_place_are_not_joined() -> None:
     assert overlap(first, Candidate((Edit("a.py", 5, 9, "y"),), "o", 1.0, 1))
     assert not overlap(first, Candidate((Edit("a.py", 7, 9, "y"),), "o", 1.0, 1))
     assert not overlap(first, Candidate((Edit("b.py", 3, 6, "y"),), "o", 1.0, 1))
+
+
+def test_where_a_loop_counts_comes_before_one_use_of_its_variable() -> None:
+    text = body("for i in range(1, len(items)):", "    if items[i] == a:", "        return i", "return b")
+    found = results(text, TYPES)
+    bound = found.index(text.replace("range(1,", "range(0,"))
+    assert bound < found.index(text.replace("items[i]", "items[i - 1]"))
+
+
+def test_an_index_that_would_reach_around_comes_late() -> None:
+    text = body("for i in range(len(items)):", "    if items[i] == a:", "        return i", "return b")
+    found = results(text, TYPES)
+    assert found.index(text.replace("items[i]", "items[i + 1]")) < found.index(text.replace("items[i]", "items[i - 1]"))
