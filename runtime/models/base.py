@@ -87,6 +87,11 @@ class ToolSpec(_Frozen):
     description: str
     parameters: dict[str, Any]
 
+    @cached_property
+    def wire_bytes(self) -> int:
+        """About how many bytes it adds to a request; counted once, since a declaration never changes."""
+        return len(self.model_dump_json())
+
 
 class Ttl(StrEnum):
     """Lifetime of cache entries that a request writes."""

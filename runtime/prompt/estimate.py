@@ -16,7 +16,7 @@ FEWEST_BYTES, MOST_BYTES = 1.5, 8.0
 def prompt_bytes(request: Request) -> int:
     """About how many bytes of a request the model reads."""
     constant = sum(len(text.encode("utf-8", "replace")) for text in request.system)
-    constant += sum(len(tool.model_dump_json()) for tool in request.tools)
+    constant += sum(tool.wire_bytes for tool in request.tools)
     return constant + sum(message.wire_bytes for message in request.messages)
 
 
