@@ -26,6 +26,8 @@ from support.repositories import CHECKED, make_repository  # noqa: E402
 from support.scripted_turn import Turn, call, text  # noqa: E402
 from support.watched_server import WatchedServer  # noqa: E402
 
+NOISE_MS = 0.5
+"""What two medians of the same thing differ by on a machine that does other work as well."""
 TASK = "Find out why the numbers are wrong and mend it."
 BARE = [sys.executable, "-P", str(ROOT / "tests" / "benchmarks" / "bare_harness.py"), TASK]
 OURS = [
@@ -193,9 +195,10 @@ def show_forty(runs: dict[str, list[Figures]]) -> list[bool]:
     print(
         f"  ratio of a request's bytes                      {sizes[0][1] / sizes[0][0]:10.2f}{sizes[1][1] / sizes[1][0]:10.2f}"
     )
-    kept = growths[True][1] <= growths[True][0] * 1.2
+    most = growths[True][0] * 1.2 + NOISE_MS
+    kept = growths[True][1] <= most
     print(
-        f"  growth of CPU time beside what serialising costs the bare harness: {'kept' if kept else 'NOT KEPT'} (limit 1.2)"
+        f"  growth of CPU time, at most 1.2 of the bare harness's and {NOISE_MS} ms: {most:.2f}   {'yes' if kept else 'NO'}"
     )
     return [kept]
 
