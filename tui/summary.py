@@ -59,7 +59,7 @@ def needs(view: RunView) -> str:
     if view.finished:
         return ""
     if view.approvals:
-        return "approval"
+        return "approval" if len(view.approvals) == 1 else f"{len(view.approvals)} approvals"
     return view.hold.why.value.replace("_", " ") if view.hold else ""
 
 
@@ -87,12 +87,12 @@ def at_risk(run: RunSummary) -> float:
 
 
 def by_attention(runs: Iterable[RunSummary]) -> list[RunSummary]:
-    """What needs a decision first, then runs by money at risk, then the finished ones, newest first."""
+    """Calls that wait for an approval first, then other decisions, then runs by money at risk, then the finished ones, newest first."""
 
     def order(run: RunSummary) -> tuple[int, float, float, str]:
         moment = run.last_at.timestamp() if run.last_at else 0.0
         if run.needs:
-            return 0, -at_risk(run), -moment, run.run
+            return -1 if "approval" in run.needs else 0, -at_risk(run), -moment, run.run
         if not run.finished:
             return 1, -at_risk(run), -moment, run.run
         return 2, -moment, 0.0, run.run

@@ -33,6 +33,9 @@ async def supervise(app: LooptopApp, run: str, view: RunView, action: str, argum
     if direct is not None:
         await send(app, run, direct)
         return
+    if action == "approve" and view.approvals:
+        await _approve(app, run, view)
+        return
     form = quotes.FORMS.get(action)
     if form is None:
         return
@@ -52,6 +55,27 @@ def _direct(view: RunView, action: str) -> c.Command | None:
     if action == "end_attempt":
         return c.EndAttempt(sender=quotes.SENDER)
     return None
+
+
+async def _approve(app: LooptopApp, run: str, view: RunView) -> None:
+    """Decide the tool calls that wait, until none is left or the supervisor decides later."""
+    from tui.dialogs.approval import ApprovalDialog
+
+    waiting = view.approvals
+    while waiting and app.backend is not None:
+        decided: list[c.Approve | c.Deny] | None = await app.push_screen_wait_safe(ApprovalDialog(waiting))
+        if decided is None:
+            return
+        for command in decided:
+            await send(app, run, command)
+        done = {command.step for command in decided}
+        try:
+            now = (await app.backend.load_view(run)).approvals
+        except LooptopError as error:
+            app.tell(str(error), "error")
+            return
+        # What others decided meanwhile isn't asked again, nor what this dialog decided, whatever came of it.
+        waiting = tuple(one for one in now if one in waiting and one.step not in done)
 
 
 async def send(app: LooptopApp, run: str, command: c.Command) -> None:

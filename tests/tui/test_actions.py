@@ -125,9 +125,8 @@ async def test_an_approval_shows_the_whole_command_and_says_what_is_hidden(
         await pilot.press("A")
         await pilot.pause()
         text = screen_text(pilot)
-        assert "rm -rf build" in text
-        assert "; rm -rf /⟨U+202E⟩⟨U+200B⟩" in text
-        assert "It holds 2 characters that wouldn't show" in text
+        assert "rm -rf build⟨300 spaces⟩; rm -rf /⟨U+202E⟩⟨U+200B⟩" in text
+        assert "has 2 hidden characters; here they are marks" in text
         assert pilot.app.focused is not None
         assert pilot.app.focused.id == "deny"
         await pilot.press("enter")
@@ -289,8 +288,9 @@ async def test_a_new_run_is_started_as_the_form_says(opened: Opener, backend: Fa
         await pilot.press("N")
         await settle(pilot)
         await pilot.pause()
-        text = screen_text(pilot)
-        assert "claude-sonnet-5-5 ($3.00 in, $15.00 out, default)" in text.replace("\n", " ") or "New run" in text
+        dialog = pilot.app.screen
+        assert isinstance(dialog, FormDialog)
+        assert any("claude-sonnet-5-5 ($3.00 in, $15.00 out, default)" in text for text, _ in dialog.form.lines)
         await type_text(pilot, "fix it")
         pilot.app.screen.query_one("#field-model", Input).value = "gpt-oss-120b"
         await pilot.press("enter")
@@ -298,12 +298,19 @@ async def test_a_new_run_is_started_as_the_form_says(opened: Opener, backend: Fa
         assert backend.started == []
         pilot.app.screen.query_one("#field-model", Input).value = "local"
         pilot.app.screen.query_one("#field-cap", Input).value = "2"
+        pilot.app.screen.query_one("#field-approval", Input).value = "sometimes"
+        await pilot.press("enter")
+        await pilot.pause()
+        assert backend.started == []
+        assert "Approval is one of auto, ask, read-only." in screen_text(pilot)
+        pilot.app.screen.query_one("#field-approval", Input).value = "ask"
         await pilot.press("enter")
         await settle(pilot)
         ((_, task, verify, settings),) = backend.started
         assert task == "fix it"
         assert [spec.command for spec in verify] == ["python -m pytest -q"]
         assert (settings.model, settings.cap, settings.budget_micros) == ("local", 2, 500_000)
+        assert settings.approval == "ask"
 
 
 async def test_a_dialog_survives_every_size_with_focus_and_typed_text(opened: Opener, backend: FakeBackend) -> None:

@@ -15,7 +15,7 @@ async def test_runs_that_need_a_decision_come_first_then_by_money_at_risk(opened
         fleet = pilot.app.screen
         assert isinstance(fleet, FleetScreen)
         keys = [run.run for run in fleet.grid.rows]
-        assert keys == ["c4b02", "a77e3", "b9d11", "r7f3a", "u00q1", "p0a11", "x1122"]
+        assert keys == ["a77e3", "c4b02", "b9d11", "r7f3a", "u00q1", "p0a11", "x1122"]
         text = screen_text(pilot)
         assert "7 runs   5 live   3 need you" in text
         assert "$0.395+?" in text, "a sum that misses an unpriced run says so"
@@ -30,7 +30,7 @@ async def test_a_changed_run_moves_and_the_cursor_stays_on_its_run(opened: Opene
         backend.push(held.stamped("r7f3a", last.seq + 1, last.at, last.mono_ms + 1))
         await settle(pilot)
         grid = fleet_of(pilot).grid
-        assert [run.run for run in grid.rows][:4] == ["c4b02", "a77e3", "r7f3a", "b9d11"]
+        assert [run.run for run in grid.rows][:4] == ["a77e3", "c4b02", "r7f3a", "b9d11"]
         assert grid.cursor_key == "r7f3a"
         assert "held: stoploss" in screen_text(pilot)
 

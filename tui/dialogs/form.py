@@ -64,7 +64,9 @@ class Paragraphs(Canvas):
         self.parts = tuple(parts)
 
     def say(self, parts: Sequence[tuple[str, str]]) -> None:
-        """Say something else."""
+        """Say something else; the same again costs nothing."""
+        if tuple(parts) == self.parts:
+            return
         self.parts = tuple(parts)
         self._painted_for = None
         self.refresh(layout=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from runtime.approval.modes import MODES
 from runtime.errors import LooptopError, UsageError
 from runtime.events.values import RunSettings, VerifySpec
 from tui import words
@@ -79,12 +80,16 @@ def new_form(facts: RepoFacts, settings: RunSettings, models: Sequence[ModelChoi
         ),
         Field("dollars", "Dollars (0: off)", f"{(settings.budget_micros or 0) / 1e6:g}"),
         Field("tokens", "Tokens (0: off)", str(settings.budget_tokens or 0)),
+        Field("approval", "Approval: auto, ask (all that may write), read-only", settings.approval),
     )
 
     def answer(_: str, v: Values) -> tuple[str, str, tuple[VerifySpec, ...], RunSettings]:
         commands = [part.strip() for part in v["verify"].split(" && ") if part.strip()]
         if not commands:
             raise UsageError("Without a verify step nothing can be called fixed: name a command.")
+        approval = v["approval"].strip() or settings.approval
+        if approval not in MODES:
+            raise UsageError(f"Approval is one of {', '.join(MODES)}.")
         model = by_name.get(v["model"].strip())
         if model is not None and not model.available:
             raise UsageError(f"{model.name} isn't available: {model.note}.")
@@ -95,6 +100,7 @@ def new_form(facts: RepoFacts, settings: RunSettings, models: Sequence[ModelChoi
                 "model": v["model"].strip() or settings.model,
                 "cap": _cap(v["cap"]),
                 "budget_micros": int(parse_number(v["dollars"] or "0", "Dollars") * 1_000_000) or None,
+                "approval": approval,
                 "budget_tokens": int(parse_number(v["tokens"] or "0", "Tokens")) or None,
             }
         )

@@ -8,7 +8,6 @@ from typing import Any
 from runtime import commands as c
 from runtime.errors import UsageError
 from runtime.events.values import Action
-from runtime.text import hidden_characters, visible
 from runtime.view.model import RunView
 from tui import words
 from tui.dialogs.form import Choice, Field, Form, Values
@@ -241,41 +240,15 @@ def model(view: RunView) -> Form:
     return Form("Model", lines, (Choice("switch", "Switch"),), answer, (Field("model", "Model", stronger or ""),))
 
 
-def approval(view: RunView) -> Form:
-    """Approves or denies a waiting tool call; the whole command is shown, wrapped, with what is hidden in it."""
-    if not view.approvals:
-        text = view.hold.text if view.hold else ""
-        return Form(
-            "Approve",
-            ((text, "text"),),
-            (Choice("approve", "Approve"), Choice("deny", "Deny")),
-            lambda choice, v: _verdict(choice, None, ""),
-            focus="deny",
-        )
-    one = view.approvals[0]
-    hidden = max(one.hidden, hidden_characters(one.command))
-    warning: tuple[Paragraph, ...] = ()
-    if hidden:
-        warning = (
-            (f"It holds {words.plural(hidden, 'character')} that wouldn't show; here they are marked.", "bad-strong"),
-        )
-    lines = (
-        (f"{visible(one.tool)} wants to run, at step {one.step}: {one.why}", "text"),
-        ("", ""),
-        (one.command, "strong"),
-        ("", ""),
-        *warning,
-        (f"{len(one.command):,} characters, all of them shown.", "muted"),
-    )
+def acceptance(view: RunView) -> Form:
+    """Accepts or refuses what a hold asks about; tool calls that wait have a dialog of their own."""
     return Form(
-        "Approve", lines, (Choice("approve", "Approve"), Choice("deny", "Deny")), lambda choice, v: _verdict(choice, one.step, v["reason"]),
-        (Field("reason", "Why (the model reads it when you deny)"),), focus="deny",
-    )  # fmt: skip
-
-
-def _verdict(choice: str, step: int | None, reason: str) -> c.Approve | c.Deny:
-    kind = c.Approve if choice == "approve" else c.Deny
-    return kind(sender=SENDER, step=step, reason=reason.strip())
+        "Approve",
+        ((view.hold.text if view.hold else "", "text"),),
+        (Choice("approve", "Approve"), Choice("deny", "Deny")),
+        lambda choice, _: c.Approve(sender=SENDER) if choice == "approve" else c.Deny(sender=SENDER),
+        focus="deny",
+    )
 
 
 FORMS: dict[str, Callable[[RunView], Form]] = {
@@ -286,5 +259,5 @@ FORMS: dict[str, Callable[[RunView], Form]] = {
     "steer": steer,
     "recovery": recovery,
     "model": model,
-    "approve": approval,
+    "approve": acceptance,
 }

@@ -33,7 +33,8 @@ def state_cell(run: RunSummary) -> Span:
     if run.stale and not run.finished:
         return "unknown", "stale"
     if run.needs:
-        return f"held: {run.needs}", "warn-strong"
+        # Several approvals say themselves that the run is held.
+        return run.needs if run.needs.endswith("approvals") else f"held: {run.needs}", "warn-strong"
     return words.state(run.state), STATE_ROLES.get(run.state, "bad")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from runtime.text import one_line
+from runtime.text import one_line, revealed
 from tui import words
 from tui.paint.spans import Line, Span, clean
 
@@ -190,8 +190,9 @@ NARRATORS: dict[str, Narrator] = {
         (f"dropped: {clean(e.dropped)}" if e.dropped else f"delivered in round {e.round}", "text"),
     ],
     "approval_requested": lambda e: [
-        ("waits for approval  ", "warn-strong"),
+        (f"step {e.step} waits for approval  ", "warn-strong"),
         (clean(e.tool), "tool"),
+        (f" {one_line(revealed(e.command[:400]), 200)}", "text"),
         (f"  {clean(e.why)}", "muted"),
     ],
     "approval_given": _given,

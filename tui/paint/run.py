@@ -61,12 +61,15 @@ def banner(view: RunView, width: int, now: datetime) -> list[Line]:
         return _ending(view, width)
     if view.approvals:
         one = view.approvals[0]
+        more = len(view.approvals) - 1
+        others = f"  and {words.plural(more, 'further call')}" if more else ""
         hidden = f"  {words.plural(one.hidden, 'hidden character')}!" if one.hidden else ""
         lines: list[Line] = [
             [
                 ("waits for approval  ", "warn-strong"),
                 (clean(one.tool), "tool"),
                 (f"  {clean(one.why)}", "text"),
+                (others, "warn-strong"),
                 (hidden, "bad-strong"),
             ]
         ]

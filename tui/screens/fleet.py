@@ -142,7 +142,7 @@ class FleetScreen(Base):
             shown = [
                 a
                 for a in shown
-                if a.id not in {"apply", "branch", "resume"} and (a.id != "approve" or current.needs == "approval")
+                if a.id not in {"apply", "branch", "resume"} and (a.id != "approve" or "approval" in current.needs)
             ]
         keys.show(shown, {"pause": "go on" if current and current.state == "paused" else "pause"})
 
