@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING
 from runtime.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.theme import Theme
+
     from tui.backend import Backend
     from tui.compose import HostSettings, RunRequest
     from tui.resuming import ResumeRequest
@@ -61,8 +65,26 @@ def open_dashboard(
         return await backend.start_request(request)
 
     theme = own["theme"] or DEFAULT
-    app = LooptopApp(connect, None if request is None and resume is None else then, theme=theme)
+    folder = config_of(os.environ).parent / "themes"
+    wanted = None if request is None and resume is None else then
+    app = LooptopApp(connect, wanted, theme=theme, theme_folder=folder, own_themes=_own_themes(theme, folder))
     if theme not in app.available_themes:
         names = ", ".join(sorted(app.available_themes))
         raise UsageError(f"There is no theme {theme!r}.", f"There are: {names}.")
     return app.run() or 0
+
+
+def _own_themes(theme: str, folder: Path) -> list[Theme]:
+    """The user's own themes, read before the first frame only where it is drawn with one of them. Raises UsageError for that one."""
+    from textual.theme import BUILTIN_THEMES
+
+    from themes.looks import LOOKS
+
+    if theme in BUILTIN_THEMES or theme in {look.name for look in LOOKS}:
+        return []
+    from tui.user_themes import UserThemes
+
+    found, wrong = UserThemes(folder).read()
+    if wrong and theme not in {look.name for look in found}:
+        raise UsageError(wrong[0])
+    return found

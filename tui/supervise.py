@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from runtime import commands as c
@@ -14,6 +16,9 @@ from tui.paint.spans import clean
 if TYPE_CHECKING:
     from runtime.view.model import RunView
     from tui.app import LooptopApp
+
+CHANCE_S = 1.0
+"""Longest that a dialog waits for what history says, in seconds."""
 
 
 async def supervise(app: LooptopApp, run: str, view: RunView, action: str, argument: str = "") -> None:
@@ -39,7 +44,10 @@ async def supervise(app: LooptopApp, run: str, view: RunView, action: str, argum
     form = quotes.FORMS.get(action)
     if form is None:
         return
-    answer = await app.push_screen_wait_safe(FormDialog(form(view)))
+    made = form(view)
+    if action in ("cap", "budget"):
+        made = replace(made, lines=(*made.lines, *await _chance(app, view)))
+    answer = await app.push_screen_wait_safe(FormDialog(made))
     for command in answer if isinstance(answer, list) else [answer]:
         if command is not None:
             await send(app, run, command)
@@ -76,6 +84,20 @@ async def _approve(app: LooptopApp, run: str, view: RunView) -> None:
             return
         # What others decided meanwhile isn't asked again, nor what this dialog decided, whatever came of it.
         waiting = tuple(one for one in now if one in waiting and one.step not in done)
+
+
+async def _chance(app: LooptopApp, view: RunView) -> tuple[tuple[str, str], ...]:
+    """What own history says of one more attempt; nothing where it can't be read: the dialog must not wait for it."""
+    from tui.dialogs.chances import chance
+
+    if app.backend is None:
+        return ()
+    try:
+        async with asyncio.timeout(CHANCE_S):
+            report = await app.backend.curves()
+    except (LooptopError, TimeoutError):
+        return ()
+    return (chance(report, view),)
 
 
 async def send(app: LooptopApp, run: str, command: c.Command) -> None:

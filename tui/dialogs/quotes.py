@@ -10,7 +10,9 @@ from runtime.errors import UsageError
 from runtime.events.values import Action
 from runtime.view.model import RunView
 from tui import words
+from tui.dialogs.chances import worst_case
 from tui.dialogs.form import Choice, Field, Form, Values
+from tui.dialogs.stoploss import stoploss
 from tui.summary import tokens_used
 
 SENDER = "supervisor"
@@ -104,7 +106,7 @@ def cap(view: RunView, down: bool = False) -> Form:
             f"{made} of {view.cap or words.UNKNOWN} attempts of this leg are made ({view.cap_source or 'source unknown'}).",
             "text",
         ),
-        (f"{per_attempt(view)} {_spent(view)}; {limit}.", "text"),
+        (f"{per_attempt(view)} {_spent(view)}; {limit}. {worst_case(view)}", "text"),
         *restate(view),
         *(((f"On trial: {view.on_trial}", "muted"),) if view.on_trial else ()),
     )
@@ -115,14 +117,14 @@ def cap(view: RunView, down: bool = False) -> Form:
             raise UsageError("The cap is a whole number from 1 to 20.")
         if value < made:
             raise UsageError(f"{made} attempts are made already: the cap can't be lower.")
-        return c.SetCap(sender=SENDER, cap=int(value))
+        return c.SetCap(sender=SENDER, cap=int(value), reason=values["reason"].strip())
 
     return Form(
         "Retry cap",
         lines,
         (Choice("set", "Set the cap"),),
         answer,
-        (Field("cap", f"Cap, {max(1, made)} to 20", str(proposal)),),
+        (Field("cap", f"Cap, {max(1, made)} to 20", str(proposal)), Field("reason", "Why (optional)")),
     )
 
 
@@ -144,6 +146,7 @@ def budget(view: RunView) -> Form:
             f"Dollars: {words.money(view.money.micros, view.money.complete)} used, limit {words.limit_money(view.budget_micros)}.",
             "text",
         ),
+        (per_attempt(view), "text"),
         (f"Time: {words.clock(view.active_ms)} used, limit {f'{minutes:g} min' if minutes else 'off'}.", "text"),
         *(((view.hold.text, "warn"),) if view.hold and view.hold.why.value == "budget" else ()),
         *(
@@ -163,6 +166,7 @@ def budget(view: RunView) -> Form:
         Field("tokens", "Tokens", str(view.budget_tokens or 0)),
         Field("micros", "Dollars", f"{(view.budget_micros or 0) / 1e6:g}"),
         Field("seconds", "Minutes", f"{(view.budget_seconds or 0) / 60:g}"),
+        Field("reason", "Why (optional)"),
     )
 
     def answer(_: str, values: Values) -> list[Any]:
@@ -173,7 +177,12 @@ def budget(view: RunView) -> Form:
         if not changed:
             raise UsageError("Nothing was changed.")
         return [
-            c.SetBudget(sender=SENDER, kind=name, value=parse_number(values[name], names[name]) * factors[name])
+            c.SetBudget(
+                sender=SENDER,
+                kind=name,
+                value=parse_number(values[name], names[name]) * factors[name],
+                reason=values["reason"].strip(),
+            )
             for name in changed
         ]
 
@@ -259,5 +268,6 @@ FORMS: dict[str, Callable[[RunView], Form]] = {
     "steer": steer,
     "recovery": recovery,
     "model": model,
+    "set_stoploss": stoploss,
     "approve": acceptance,
 }
