@@ -9,6 +9,9 @@ from runtime.errors import StoreError
 
 SET_HOME = "Set LOOPTOP_HOME to a folder that you can write."
 
+FILE_NAME = "looptop.db"
+"""The store, in looptop's home."""
+
 
 def prepare_home(home: Path, store_file: str) -> None:
     """Make the folder where it is missing. Raises StoreError.

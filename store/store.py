@@ -12,13 +12,12 @@ from store.claims import Claims
 from store.database import Database
 from store.event_log import EventLog
 from store.history import History
+from store.home import FILE_NAME
 from store.ledger import UsageLedger
 from store.projects import Projects
 from store.reports import Reports
 from store.retention import Retention
 from store.views import Views
-
-FILE_NAME = "looptop.db"
 
 
 @dataclass(frozen=True, slots=True)

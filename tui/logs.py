@@ -23,8 +23,7 @@ def log_file(home: Path) -> Path:
 def write_log(home: Path, env: Mapping[str, str], text: str) -> Path | None:
     """Append a text to the log, masked; returns its path, or None where it can't be written."""
     from runtime.errors import StoreError
-    from store.home import prepare_home
-    from store.store import FILE_NAME
+    from store.home import FILE_NAME, prepare_home
 
     path = log_file(home)
     try:

@@ -24,8 +24,9 @@ from runtime.events.base import Event  # noqa: E402
 from runtime.scope import Scope  # noqa: E402
 from store.database import WAL_BOUND_BYTES  # noqa: E402
 from store.event_rows import insert_events  # noqa: E402
+from store.home import FILE_NAME  # noqa: E402
 from store.ledger import insert_row  # noqa: E402
-from store.store import FILE_NAME, Store, open_store  # noqa: E402
+from store.store import Store, open_store  # noqa: E402
 from support.store_runs import AT, call, child, delta, finished, queued  # noqa: E402
 
 OF_A_RUN = 1_000

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from store.database import Database
-from store.store import FILE_NAME, Store, open_store
+from store.home import FILE_NAME
+from store.store import Store, open_store
 
 
 @pytest.fixture

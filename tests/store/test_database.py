@@ -15,7 +15,7 @@ from runtime.ports import RecordBlocked
 from store import database as database_module
 from store.connection import connect
 from store.database import WAL_BOUND_BYTES, Database
-from store.store import FILE_NAME
+from store.home import FILE_NAME
 
 Unit = Callable[[sqlite3.Connection], None]
 

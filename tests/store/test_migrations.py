@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import StoreError
+from store.home import FILE_NAME
 from store.migrations import APPLICATION_ID, migrate, schema_version
 from store.schema import MIGRATIONS, SCHEMA_VERSION
-from store.store import FILE_NAME, open_store
+from store.store import open_store
 
 CHAIN = (
     ("CREATE TABLE a (x INTEGER)", "INSERT INTO a VALUES (1)"),

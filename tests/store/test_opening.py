@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import StoreError
-from store.home import prepare_home
+from store.home import FILE_NAME, prepare_home
 from store.migrations import APPLICATION_ID
 from store.schema import SCHEMA_VERSION
-from store.store import FILE_NAME, open_store
+from store.store import open_store
 from support.store_runs import child, results
 
 OPEN = "import asyncio; from pathlib import Path; from store.store import open_store\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,14 +12,14 @@ from runtime.errors import LooptopError, UsageError
 from runtime.settings import PROJECT_FILE, Value, load_settings
 from runtime.settings_keys import SETTINGS
 from runtime.text import one_line
-from runtime.workspace.repository import open_repository
-from store.store import FILE_NAME, Store
 from tui.cli import echo_json
 from tui.commands.run import root_of
-from tui.commands.store_access import with_store
 from tui.commands.table import table
 from tui.places import config_of, here, home_of
 from tui.settings_edit import edit, place_of, value_of
+
+if TYPE_CHECKING:
+    from store.store import Store
 
 CAP = "fix_verify_retry_cap"
 # A value may begin with a minus, and is then no option.
@@ -46,8 +46,12 @@ def config(ctx: click.Context, as_json: bool) -> None:
 
 def _cap_in_store() -> int | None:
     """The override that the Projects screen set for the repository here; None where there is none, or nothing to ask."""
+    from store.home import FILE_NAME
+
     if not (home_of(os.environ) / FILE_NAME).exists():
         return None
+    from runtime.workspace.repository import open_repository
+    from tui.commands.store_access import with_store
 
     async def read(store: Store, _: Path) -> int | None:
         return await store.projects.cap((await open_repository(here())).project)

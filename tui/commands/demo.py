@@ -16,8 +16,7 @@ import click
 def demo(headless: bool) -> int:
     """The dashboard on a bundled broken project; without a terminal, a report."""
     from runtime.events.values import RunSettings, VerifySpec
-    from store.home import prepare_home
-    from store.store import FILE_NAME
+    from store.home import FILE_NAME, prepare_home
     from tui.commands.run import has_terminal
     from tui.compose import HostSettings, RunRequest
     from tui.demo.prepare import prepare

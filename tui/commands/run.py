@@ -107,8 +107,7 @@ def run(
         return run_headless(request, host, as_json=as_json)
     import asyncio
 
-    from store.home import prepare_home
-    from store.store import FILE_NAME
+    from store.home import FILE_NAME, prepare_home
     from tui.compose import check_request
     from tui.dashboard import open_dashboard
     from tui.places import home_of

@@ -22,8 +22,8 @@ from runtime.stoploss.training import train
 from runtime.stoploss.trajectories.load import load
 from runtime.stoploss.window import Window, windows
 from store.calibrations import STOPLOSS
-from store.home import prepare_home
-from store.store import FILE_NAME, Store
+from store.home import FILE_NAME, prepare_home
+from store.store import Store
 from tui.cli import echo_json
 from tui.commands.stoploss_runs import candidate_of, runs_of, scorer_of, weights_path
 from tui.commands.stoploss_tables import evaluation_text, score_text
