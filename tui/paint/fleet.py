@@ -138,11 +138,11 @@ def detail(run: RunSummary | None) -> Line:
         return []
     return [
         (" " + clean(run.run), "accent"),
-        ("  " + clean(run.task or "make verify pass"), "text"),
         *(
             [("  interrupted: u goes on with it, and says first what that costs", "warn")]
             if run.state == "interrupted"
             else []
         ),
+        ("  " + clean(run.task or "make verify pass"), "text"),
         ("  " + clean(run.repo), "muted"),
     ]
