@@ -166,6 +166,7 @@ class Script:
                 usage=usage,
                 cost_micros=cost,
                 saved_micros=None if cost is None else cost // 2,
+                rewarm_micros=None if cost is None else 34_200,
                 latency_ms=4_100,
                 ttft_ms=900,
                 request_id=f"req_{self.round}",
