@@ -155,7 +155,9 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("usage", "U", "usage", "What was used, by project, model and purpose", "app", None, 9),
     Action("curves", "C", "curves", "Fix rates by attempt and model family, recommended caps, what-if", "app", None, 9),
-    Action("projects", "P", "projects", "Projects with their cap override, verify steps, runs and cost", "app", None, 9),
+    Action(
+        "projects", "P", "projects", "Projects with their cap override, verify steps, runs and cost", "app", None, 9
+    ),
     Action("stoploss", "L", "stoploss", "What StopLoss is worth on own runs, and what is in force", "app", None, 9),
     Action("back", "escape", "back", "Go back", "app", None, 9, "esc"),
     Action("keys", "question_mark,?", "keys", "Every key of this place", "app", None, 1, "?"),
