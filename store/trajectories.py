@@ -6,6 +6,7 @@ import sqlite3
 
 from runtime.errors import StoreError, UsageError
 from runtime.events.base import Event
+from runtime.events.checks import StoplossSet
 from runtime.events.codec import event_from_json
 from runtime.stoploss.steps import Trajectory
 from runtime.stoploss.trajectories.own import own
@@ -21,6 +22,15 @@ async def trajectory(database: Database, run: str) -> Trajectory:
     if made is None:
         raise UsageError(f"The events of run {run} are no longer there.", "Retention removed them.")
     return made
+
+
+async def stoploss_set(database: Database, run: str) -> StoplossSet | None:
+    """What a supervisor set StopLoss of a run to last; None where nobody did."""
+    rows = await database.rows(
+        "SELECT body FROM events WHERE run = ? AND type = 'stoploss_set' ORDER BY seq DESC LIMIT 1", (run,)
+    )
+    event = event_from_json(rows[0]["body"]) if rows else None
+    return event if isinstance(event, StoplossSet) else None
 
 
 async def own_trajectories(database: Database, project: str | None = None) -> list[Trajectory]:

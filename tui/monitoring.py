@@ -15,7 +15,7 @@ from runtime.stoploss.threshold import Calibration, calibration_from
 from runtime.stoploss.transfer import Mode
 from store.calibrations import STOPLOSS
 from store.store import Store
-from store.trajectories import trajectory
+from store.trajectories import stoploss_set, trajectory
 
 WEIGHTS = "stoploss.json"
 """One's own weights, in looptop's home."""
@@ -38,9 +38,13 @@ def monitors(store: Store, home: Path, env: Mapping[str, str], base_url: str | N
         monitor = Monitor(
             scorer, calibration, mode, executor=executor, project=project, explicit=settings.stoploss_chosen
         )
-        # A resumed run's steps count from its birth.
+        # A resumed run's steps count from its birth, and what its supervisor decided holds.
         for step in (await trajectory(store.database, state.run)).steps:
             monitor.add(step)
+        if (decided := await stoploss_set(store.database, state.run)) is not None:
+            monitor.set_mode(Mode(decided.mode))
+            if decided.by_hand and decided.threshold is not None:
+                monitor.set_threshold(decided.threshold)
         return monitor
 
     return make

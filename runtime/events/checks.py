@@ -93,6 +93,16 @@ class StoplossScored(Event):
     """Why the mode isn't the one asked for, or the threshold is in doubt."""
 
 
+class StoplossSet(Event):
+    """A supervisor set StopLoss of this run; `threshold` is the one in force from now on, None without any."""
+
+    type: Literal["stoploss_set"] = "stoploss_set"
+    mode: str
+    threshold: float | None = None
+    by_hand: bool = False
+    """Whether the threshold was set by hand."""
+
+
 class WindowTaken(Event):
     """The conversation window was cut when the run opened."""
 

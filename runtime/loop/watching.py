@@ -11,7 +11,7 @@ from functools import partial
 from runtime.commands import SetStoploss
 from runtime.errors import LooptopError
 from runtime.events.base import Event
-from runtime.events.checks import StoplossScored
+from runtime.events.checks import StoplossScored, StoplossSet
 from runtime.events.loop import LegStarted, ModelSwitched, ToolCalled, ToolFinished
 from runtime.events.supervision import CapChanged, Notice
 from runtime.events.values import HoldReason, StopReason
@@ -53,6 +53,7 @@ class Watcher:
         self._checks: list[Check] = []
         self._side = SideCall()
         self._told = ""
+        self._by_hand = False
 
     async def begin(self, make: MakeMonitor | None, project: str, context: ModelContext) -> None:
         """Get the run's monitor. One whose scorer can't be had is said, and the run goes on unmonitored."""
@@ -218,6 +219,9 @@ class Watcher:
             monitor.set_mode(Mode(command.mode))
         if command.threshold is not None:
             monitor.set_threshold(command.threshold)
+        self._by_hand = self._by_hand or command.threshold is not None
+        threshold = None if monitor.threshold is None else max(0.0, monitor.threshold)
+        self._control.emitter.emit(StoplossSet(mode=monitor.mode.value, threshold=threshold, by_hand=self._by_hand))
         return before, _standing(monitor)
 
     async def close(self) -> None:

@@ -101,6 +101,7 @@ HANDLERS: dict[str, Handler] = {
     "verify_charged": _charged,
     "recovery_decided": _recovery,
     "stoploss_scored": _scored,
+    "stoploss_set": lambda view, _: view,
     "window_taken": _window,
     "compacted": _compacted,
     "failure_analysed": _analysed,

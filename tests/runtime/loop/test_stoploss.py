@@ -16,6 +16,7 @@ from runtime.events.values import HoldReason, StopReason
 from runtime.models.base import Reply, Request
 from runtime.stoploss.scorers.step_limit import score_of
 from runtime.stoploss.threshold import Success, calibrate
+from runtime.stoploss.transfer import Mode
 from runtime.usage import Usage
 from store.calibrations import STOPLOSS
 from support.scripted_model import Step, say, use
@@ -183,3 +184,20 @@ async def test_a_scorer_that_cannot_be_had_is_said_and_the_run_goes_on(tmp_path:
     async with stage(tmp_path, [FIX, say("done")]) as played:
         assert (await played.run(stoploss_scorer=scorer)).reason is StopReason.PASSED
         assert any("StopLoss doesn't monitor this run" in e.text for e in played.of(Notice))
+
+
+async def test_what_a_supervisor_set_holds_in_a_process_that_takes_the_run_over(tmp_path: Path) -> None:
+    async with calibrated(tmp_path, [looking]) as played:
+        handle = await played.start(stoploss="ask", hold_on_stoploss=True)
+        await played.until(RunHeld)
+        handle.send(c.SetStoploss(mode="abort", threshold=0.6))
+        handle.send(c.Abort())
+        await handle.done
+        state = handle.task.state
+        assert played.cockpit.services().make_monitor is not None
+        monitor = await played.cockpit._monitor(state, "any", lambda name: None)  # type: ignore[arg-type,return-value]
+        assert monitor is not None
+        assert (monitor.mode, monitor.threshold) == (Mode.ABORT, 0.6)
+        assert monitor.step == len(played.of(ToolFinished))
+        view = await played.cockpit.store.history.view(handle.run)
+        assert view.unknown_events == 0

@@ -109,7 +109,11 @@ def constants(site: Site) -> Iterator[Candidate]:
         elif type(value) is int:
             for other, prior in _other_ints(value, seen, site.harvest.ints):
                 weight = prior * (0.65 if _compared_exactly(site, node) else 1.0)
-                yield site.swap(node, str(other), "number", weight, compound=other < 0)
+                whole = _without_effect(site, node, other)
+                if whole is not None:
+                    yield site.swap(whole, site.source.text_of(whole.left), "number", weight)
+                else:
+                    yield site.swap(node, str(other), "number", weight, compound=other < 0)
             yield site.swap(node, f"{value}.0", "number", 0.05, compound=False)
             if value in (0, 1):
                 yield from _infinities(site, node)
@@ -117,6 +121,15 @@ def constants(site: Site) -> Iterator[Candidate]:
             for text, prior in ((repr(value / 10), 0.2), (repr(value * 10), 0.2), (repr(-value), 0.3), ("0.0", 0.2),
                                 ("1.0", 0.2), (repr(1 - value), 0.1), (repr(value * 2), 0.15), (repr(value / 2), 0.15)):  # fmt: skip
                 yield site.swap(node, text, "number", prior)
+
+
+def _without_effect(site: Site, node: ast.expr, other: int) -> ast.BinOp | None:
+    """The sum or product in which a number would have no effect, such as `x + 0`: nobody would write that, but `x`."""
+    parent = site.source.parents.get(node)
+    if not isinstance(parent, ast.BinOp) or parent.right is not node:
+        return None
+    neutral = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1}.get(type(parent.op))
+    return parent if other == neutral else None
 
 
 def _compared_exactly(site: Site, node: ast.expr) -> bool:

@@ -209,3 +209,13 @@ def test_an_index_that_would_reach_around_comes_late() -> None:
     text = body("for i in range(len(items)):", "    if items[i] == a:", "        return i", "return b")
     found = results(text, TYPES)
     assert found.index(text.replace("items[i]", "items[i + 1]")) < found.index(text.replace("items[i]", "items[i - 1]"))
+
+
+@pytest.mark.parametrize(
+    ("line", "better"),
+    [("x + 1", "x"), ("len(x) - 1", "len(x)"), ("x * 2", "x")],
+)
+def test_a_number_without_effect_is_left_out_with_its_operator(line: str, better: str) -> None:
+    proposed = results(f"def f(x):\n    return {line}\n", TYPES)
+    assert f"def f(x):\n    return {better}\n" in proposed
+    assert not any(text.rstrip().endswith(("+ 0", "- 0", "* 1")) for text in proposed)
