@@ -19,7 +19,6 @@ from runtime.events.supervision import CommandAccepted
 from runtime.events.values import RunSettings, VerifySpec
 from runtime.loop.quoting import ResumeQuote
 from runtime.loop.setup import outputs_of
-from runtime.usage import Usage
 from runtime.verify.detect import detect_steps
 from runtime.verify.hazards import status_hazards
 from runtime.view import RunView, fold
@@ -196,10 +195,10 @@ class Desk:
         return [*claude, local] if key else [local, *claude]
 
     def _choice(self, name: str, note: str, available: bool) -> ModelChoice:
-        catalog = self._cockpit.catalog
+        # The rates of ordinary prompts: a price of a million tokens at once may lie in a dearer tier.
+        rates = self._cockpit.catalog.rates("anthropic", name)
         million = 1_000_000
-        fresh = catalog.price("anthropic", name, Usage(input=million, output=0)).micros
-        output = catalog.price("anthropic", name, Usage(input=0, output=million)).micros
+        fresh, output = (None, None) if rates is None else (round(rates.input * million), round(rates.output * million))
         return ModelChoice(name, note, available, fresh, output, default_fix_verify_cap(name).value)
 
     async def inspect(self, repo: str) -> RepoFacts:
