@@ -92,7 +92,10 @@ def cli(ctx: click.Context) -> None:
 def main(args: list[str] | None = None) -> None:
     """Run looptop and exit with its code; every failure is one sentence, never a traceback."""
     relax()
-    sys.exit(run(args))
+    code = run(args)
+    # What is still buffered for a reader that has gone must not change the code at the interpreter's end.
+    _nobody_reads()
+    sys.exit(code)
 
 
 def run(args: list[str] | None = None) -> int:
@@ -127,7 +130,7 @@ def _where(error: click.UsageError) -> str:
 
 
 def _nobody_reads() -> int:
-    """Whoever read our output has gone; nothing is left to say, also not at the interpreter's end."""
+    """Write what is buffered; where whoever read our output has gone, let it go, also at the interpreter's end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):

@@ -6,6 +6,8 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import IO
 import pytest
 
 from runtime.process.tree import find_marked
-from support.cli import CommandLine, Said, one_sentence
+from support.cli import ROOT, CommandLine, Said, one_sentence
 from support.repositories import CHECK, git
 from support.scripted_turn import Turn, call, text
 from support.served import served
@@ -264,6 +266,18 @@ def test_a_reader_that_goes_away_ends_the_run(looptop: CommandLine, repo: Path) 
     assert "Traceback" not in "".join(errors.lines)
     assert find_marked(run) == []
     assert "aborted" in looptop("show", run).out
+
+
+def test_what_is_buffered_for_a_reader_that_has_gone_changes_no_exit_code() -> None:
+    code = "import sys, tui.cli as cli; cli.run = lambda args: sys.stdout.write('x') and 130; cli.main([])"
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], env=env, cwd=ROOT, stdout=pipe, stderr=pipe) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(timeout=30) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
 
 
 @pytest.mark.parametrize("server", [SLEEPS], indirect=True)
