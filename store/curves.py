@@ -10,7 +10,7 @@ from runtime.curves.legs import Attempt, Ended, Leg, family_of
 from store.database import Database
 
 _SQL = """
-    SELECT r.id AS run, r.reason, r.category, r.tenant, a.leg, a.attempt, a.model, a.passed, a.verify_micros,
+    SELECT r.id AS run, r.reason, r.cap, r.category, r.tenant, a.leg, a.attempt, a.model, a.passed, a.verify_micros,
         u.calls, u.tokens, u.micros, u.unpriced, u.unmetered, max(a.leg) OVER (PARTITION BY r.id) AS last_leg
     FROM runs r JOIN attempts a ON a.run = r.id
     LEFT JOIN (
@@ -32,7 +32,13 @@ async def finished_legs(
     wanted = {name: value for name, value in given.items() if value is not None}
     also = "".join(f" AND {name} = ?" for name in wanted)
     rows = await database.rows(_SQL.format(also=also), tuple(wanted.values()))
-    return [_leg(list(group)) for _, group in groupby(rows, key=lambda row: (row["run"], row["leg"]))]
+    legs: list[Leg] = []
+    for _, of_run in groupby(rows, key=lambda row: row["run"]):
+        before: tuple[tuple[Attempt, ...], ...] = ()
+        for _, of_leg in groupby(of_run, key=lambda row: row["leg"]):
+            legs.append(_leg(list(of_leg), before))
+            before = (*before, legs[-1].attempts)
+    return legs
 
 
 async def trial_of(database: Database, family: str) -> str:
@@ -46,16 +52,22 @@ async def trial_of(database: Database, family: str) -> str:
     return f"since {min(found.values())}, {len(found)} run{'' if len(found) == 1 else 's'}"
 
 
-def _leg(rows: list[sqlite3.Row]) -> Leg:
-    first, last = rows[0], rows[-1]
+def _leg(rows: list[sqlite3.Row], before: tuple[tuple[Attempt, ...], ...]) -> Leg:
+    first = rows[0]
     attempts = tuple(_attempt(row) for row in rows)
-    if attempts[-1].passed:
-        ended = Ended.PASSED
-    elif last["leg"] == last["last_leg"] and last["reason"] == "cap_reached":
-        ended = Ended.CAP
-    else:
-        ended = Ended.OTHER
-    return Leg(first["run"], first["model"], attempts, ended, first["category"], first["tenant"])
+    ended = Ended.PASSED if attempts[-1].passed else _ended(rows[-1], len(rows))
+    return Leg(first["run"], first["model"], attempts, ended, first["category"], first["tenant"], before)
+
+
+def _ended(last: sqlite3.Row, made: int) -> Ended:
+    """How a leg without a fix ended. One that was aborted or died while it was held at its cap had met it."""
+    reason = last["reason"]
+    if last["leg"] != last["last_leg"]:
+        return Ended.HANDED
+    at_cap = last["cap"] is not None and made >= last["cap"]
+    if reason == "cap_reached" or (at_cap and reason in ("aborted", "interrupted")):
+        return Ended.CAP
+    return Ended.BUDGET if reason in ("token_budget", "cost_budget") else Ended.OTHER
 
 
 def _attempt(row: Any) -> Attempt:

@@ -260,8 +260,8 @@ class Backend(Protocol):
         """Measure StopLoss on a project's finished runs; without a name on the project with most of them."""
         ...
 
-    async def curves(self) -> CurvesReport:
-        """Fix-rate curves of finished runs, by model family."""
+    async def curves(self, caps: Sequence[int] = ()) -> CurvesReport:
+        """Fix-rate curves of finished runs, by model family; what `caps`, or those around each family's own, would have done."""
         ...
 
     async def apply_cap(self, family: str) -> str:

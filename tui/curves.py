@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,19 +34,19 @@ def _settings() -> Settings:
     return load_settings(config_of(os.environ), None, os.environ)
 
 
-async def curves_report(store: Store) -> CurvesReport:
-    """Every family's curve, with the caps around its own tried on the same runs."""
+async def curves_report(store: Store, caps: Sequence[int] = ()) -> CurvesReport:
+    """Every family's curve, with the given caps (none: those around its own) tried on the same runs."""
     legs = await finished_legs(store.database)
-    return await asyncio.to_thread(_report, legs, _settings())
+    return await asyncio.to_thread(_report, legs, _settings(), caps)
 
 
-def _report(legs: list[Leg], settings: Settings) -> CurvesReport:
+def _report(legs: list[Leg], settings: Settings, caps: Sequence[int] = ()) -> CurvesReport:
     defaults = settings["caps.defaults"]
     families = []
     for one in curves(legs, defaults, settings["caps.min_gain"]):
         own = [leg for leg in legs if family_of(leg.model, defaults) == one.family]
         now = default_fix_verify_cap(one.family, defaults)
-        families.append(FamilyCurve(one, now.value, now.source, tuple(whatifs(own, tried(now.value, one)))))
+        families.append(FamilyCurve(one, now.value, now.source, tuple(whatifs(own, caps or tried(now.value, one)))))
     return CurvesReport(tuple(families))
 
 
@@ -58,17 +58,18 @@ def tried(now: int, one: Curve) -> list[int]:
 
 async def apply_cap(store: Store, family: str) -> str:
     """Write a recommendation into the user's settings and keep who did so, on what figures. Raises UsageError."""
-    from tui.commands.caps import audit, recommended
+    from tui.commands.caps import audit, key_of, recommended
 
     settings = _settings()
     defaults = settings["caps.defaults"]
     found = curves(await finished_legs(store.database), defaults, settings["caps.min_gain"])
     one, cap = recommended(found, family)
     before = default_fix_verify_cap(one.family, defaults)
-    if not await asyncio.to_thread(edit, config_of(os.environ), f"caps.defaults.{one.family}", cap):
-        return f"caps.defaults.{one.family} was {cap} already"
+    key = key_of(one.family, defaults)
+    if not await asyncio.to_thread(edit, config_of(os.environ), key, cap):
+        return f"{key} was {cap} already"
     await store.calibrations.add(AUDIT, audit(one, before.value, cap), one.runs, model=one.family)
-    return f"caps.defaults.{one.family} is {cap}, before {before.value}; runs started from the next looptop on take it"
+    return f"{key} is {cap}, before {before.value}; runs started from the next looptop on take it"
 
 
 async def project_lines(store: Store, settings: ProjectSettings) -> list[ProjectLine]:

@@ -157,11 +157,11 @@ class Desk:
 
         return await measured(self._store, project)
 
-    async def curves(self) -> CurvesReport:
+    async def curves(self, caps: Sequence[int] = ()) -> CurvesReport:
         """See Backend."""
         from tui.curves import curves_report
 
-        return await curves_report(self._store)
+        return await curves_report(self._store, caps)
 
     async def apply_cap(self, family: str) -> str:
         """See Backend."""

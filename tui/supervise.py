@@ -87,7 +87,7 @@ async def _approve(app: LooptopApp, run: str, view: RunView) -> None:
 
 
 async def _chance(app: LooptopApp, view: RunView) -> tuple[tuple[str, str], ...]:
-    """What own history says of one more attempt; nothing where it can't be read: the dialog must not wait for it."""
+    """What own history says of one more attempt, or that it can't be read now: the dialog must not wait for it."""
     from tui.dialogs.chances import chance
 
     if app.backend is None:
@@ -96,7 +96,7 @@ async def _chance(app: LooptopApp, view: RunView) -> tuple[tuple[str, str], ...]
         async with asyncio.timeout(CHANCE_S):
             report = await app.backend.curves()
     except (LooptopError, TimeoutError):
-        return ()
+        return (("The chance that a further attempt helps isn't known: own history can't be read now.", "muted"),)
     return (chance(report, view),)
 
 

@@ -33,7 +33,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """A cap, in words why; `cap` is None as long as too few runs are known. `open_ended`: the last attempt ever made was still worth it."""
+    """A cap, in words why; `cap` is None where too few runs are known, or no attempt is surely worth it. `open_ended`: the last attempt ever made was still worth it."""
 
     cap: int | None
     why: str
@@ -114,7 +114,7 @@ def recommend(points: Sequence[Point], runs: int, min_gain: float = MIN_GAIN) ->
         return Recommendation(None, f"not enough runs yet, on trial with {runs}")
     worth = [point.attempt for point in points if point.low > min_gain]
     if not worth:
-        return Recommendation(1, f"no attempt surely passes in more than {min_gain:.0%} of the runs that make it")
+        return Recommendation(None, f"no attempt surely passes in more than {min_gain:.0%} of the runs that make it")
     last = worth[-1]
     if last == points[-1].attempt:
         return Recommendation(

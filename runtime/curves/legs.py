@@ -13,12 +13,16 @@ _LETTERS = re.compile(r"[a-z]+")
 
 
 class Ended(StrEnum):
-    """How a leg ended. Only one that passed or met its cap says what its last attempt was worth in full."""
+    """How a leg ended, as far as other caps and budgets could have changed it."""
 
     PASSED = "passed"
     CAP = "cap"
+    HANDED = "handed"
+    """Another model took over. Whether it was the cap that bound isn't kept."""
+    BUDGET = "budget"
+    """Tokens or dollars."""
     OTHER = "other"
-    """Handed over, aborted, out of budget, given up, interrupted: nothing is known of the attempts that it didn't make."""
+    """Aborted, given up, interrupted, stopped by StopLoss: nothing is known of the attempts that it didn't make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ class Leg:
     ended: Ended
     category: str | None = None
     tenant: str | None = None
+    before: tuple[tuple[Attempt, ...], ...] = ()
+    """The attempts of the run's earlier legs, leg by leg: budgets span them."""
 
     @property
     def passed_at(self) -> int | None:

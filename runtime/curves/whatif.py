@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from runtime.curves.legs import Ended, Leg
+from runtime.curves.legs import Attempt, Ended, Leg
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,30 +82,47 @@ def _costs(leg: Leg, start: int, end: int | None) -> list[int | None]:
     return [attempt.cost for attempt in leg.attempts[start:end]]
 
 
+class _Purse:
+    """What the tried budgets leave, over all legs of a run."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._left = (limits.micros, limits.tokens)
+
+    def pays(self, attempt: Attempt) -> bool | None:
+        """Whether an attempt is paid for whole; None where what it took isn't known."""
+        left = []
+        for have, took in zip(self._left, (attempt.cost, attempt.tokens), strict=True):
+            if have is not None and took is None:
+                return None
+            left.append(None if have is None else have - (took or 0))
+        self._left = (left[0], left[1])
+        return all(have is None or have >= 0 for have in left)
+
+
 def _replay(leg: Leg, limits: Limits) -> _Replayed:
     """How far a leg would have come. An attempt that a budget doesn't pay for whole isn't finished."""
-    spent = used = 0
+    purse = _Purse(limits)
+    for earlier in leg.before:
+        for attempt in earlier[: limits.cap]:
+            if not (paid := purse.pays(attempt)):
+                return _Replayed(False, 0, False, paid is None)
     for number, attempt in enumerate(leg.attempts, 1):
         if limits.cap is not None and number > limits.cap:
             return _Replayed(False, number - 1, True, False)
-        if limits.micros is not None:
-            if attempt.cost is None:
-                return _Replayed(False, number - 1, False, True)
-            spent += attempt.cost
-            if spent > limits.micros:
-                return _Replayed(False, number - 1, False, False)
-        if limits.tokens is not None:
-            if attempt.tokens is None:
-                return _Replayed(False, number - 1, False, True)
-            used += attempt.tokens
-            if used > limits.tokens:
-                return _Replayed(False, number - 1, False, False)
+        if not (paid := purse.pays(attempt)):
+            return _Replayed(False, number - 1, False, paid is None)
         if attempt.passed:
             return _Replayed(True, number, False, False)
-    made = len(leg.attempts)
-    met = limits.cap is not None and made >= limits.cap
-    # A leg that met a lower cap of its own would have gone on; one that ended for another reason would have ended so again.
-    return _Replayed(False, made, met, not met and leg.ended is Ended.CAP)
+    met = leg.ended is Ended.CAP if limits.cap is None else len(leg.attempts) >= limits.cap
+    return _Replayed(False, len(leg.attempts), met, not met and _would_go_on(leg, limits))
+
+
+def _would_go_on(leg: Leg, limits: Limits) -> bool:
+    """Whether limits that leave room might have let an unfixed leg go on: where its own cap or budget may have ended it."""
+    if leg.ended is Ended.BUDGET:
+        return limits.micros is not None or limits.tokens is not None
+    # What neither ended would have ended so again.
+    return limits.cap is not None and leg.ended in (Ended.CAP, Ended.HANDED)
 
 
 def whatifs(

@@ -100,6 +100,7 @@ class FakeBackend:
         self.resumed: list[str] = []
         self.stoploss_reports: dict[str, StoplossReport] = {"": StoplossReport("", missing="There are no runs yet.")}
         self.curves_report = CurvesReport()
+        self.caps_tried: list[tuple[int, ...]] = []
         self.applied: list[str] = []
         self.project_lines: list[ProjectLine] = []
         self.updated: list[tuple[str, dict[str, Any]]] = []
@@ -185,7 +186,8 @@ class FakeBackend:
     async def stoploss(self, project: str) -> StoplossReport:
         return self.stoploss_reports.get(project) or next(iter(self.stoploss_reports.values()))
 
-    async def curves(self) -> CurvesReport:
+    async def curves(self, caps: Sequence[int] = ()) -> CurvesReport:
+        self.caps_tried.append(tuple(caps))
         return self.curves_report
 
     async def apply_cap(self, family: str) -> str:

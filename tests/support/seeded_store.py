@@ -13,7 +13,12 @@ from runtime.usage import Usage
 from store.store import Store
 from support.store_runs import AT, call, queued
 
-REASONS = {Ended.PASSED: StopReason.PASSED, Ended.CAP: StopReason.CAP_REACHED, Ended.OTHER: StopReason.ABORTED}
+REASONS = {
+    Ended.PASSED: StopReason.PASSED,
+    Ended.CAP: StopReason.CAP_REACHED,
+    Ended.BUDGET: StopReason.COST_BUDGET,
+    Ended.OTHER: StopReason.ABORTED,
+}
 
 
 async def seed(store: Store, legs: Sequence[Leg], project: str = "parser") -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from runtime.curves.curve import curves
+from runtime.errors import StoreError
 from runtime.view import fold_all
 from runtime.view.model import RunView
 from support.curve_legs import CLAUDE, QWEN
@@ -60,3 +64,16 @@ async def test_the_cap_dialog_quotes_all_of_it_and_takes_a_reason(opened: Opener
         await settle(pilot)
         ((run, command),) = backend.sent
         assert (run, command.command, command.reason) == ("r7f3a", "set_cap", "nearly there")
+
+
+async def test_history_that_can_not_be_read_is_said(
+    opened: Opener, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unreadable(_: Sequence[int] = ()) -> CurvesReport:
+        raise StoreError("The store can't be read.")
+
+    monkeypatch.setattr(backend, "curves", unreadable)
+    async with opened("r7f3a", size=(100, 40)) as pilot:
+        await pilot.press("plus")
+        await settle(pilot)
+        assert "helps isn't known: own history can't" in " ".join(screen_text(pilot).split())

@@ -115,6 +115,31 @@ async def test_curves_open_by_key_and_apply_after_a_quote(opened: Opener, backen
         assert backend.applied == ["claude"]
 
 
+async def test_other_caps_are_tried_from_the_screen(opened: Opener, backend: FakeBackend, env: Path) -> None:
+    backend.curves_report = await seeded(env)
+    async with opened(None) as pilot:
+        await pilot.press("C")
+        await settle(pilot)
+        for text in ("3 21", "3, 5 7"):
+            await pilot.press("w")
+            await pilot.pause()
+            await type_text(pilot, text)
+            await pilot.press("ctrl+s")
+            await settle(pilot)
+            if "21" in text:
+                assert "whole numbers from 1 to 20" in screen_text(pilot)
+                await pilot.press("escape")
+                await settle(pilot)
+        assert backend.caps_tried == [(), (3, 5, 7)]
+
+
+async def test_chosen_caps_are_what_is_replayed(env: Path) -> None:
+    async with open_store(env / "home") as store:
+        await seed(store, LEGS)
+        report = await curves_report(store, (3, 7))
+    assert {tuple(one.limits.cap for one in family.whatifs) for family in report.families} == {(3, 7)}
+
+
 async def test_a_projects_cap_is_set_and_cleared_from_the_screen(opened: Opener, backend: FakeBackend) -> None:
     backend.project_lines = PROJECTS
     async with opened(None) as pilot:

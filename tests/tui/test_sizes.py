@@ -43,7 +43,7 @@ async def test_a_run_at_every_size_in_every_tab(opened: Opener, backend: FakeBac
 async def test_the_fleet_and_what_lies_over_it_at_every_size(opened: Opener, backend: FakeBackend) -> None:
     backend.push(*hostile_run().events)
     async with opened() as pilot:
-        for key in ("", "U", "?", "N", ":", "slash", "a"):
+        for key in ("", "U", "C", "P", "?", "N", ":", "slash", "a"):
             if key:
                 await pilot.press(key)
             for size in SIZES[:5] + SIZES[-1:]:

@@ -13,9 +13,11 @@ import click
 
 from runtime.catalog.caps import default_fix_verify_cap
 from runtime.curves.curve import Curve, Point, curves
-from runtime.errors import UsageError
+from runtime.curves.legs import family_of
+from runtime.errors import LooptopError, UsageError
 from runtime.settings import Settings, load_settings
-from store.curves import finished_legs
+from runtime.workspace.repository import open_repository
+from store.curves import finished_legs, trial_of
 from store.store import Store
 from tui.cli import echo_json
 from tui.commands.run import root_of
@@ -39,18 +41,19 @@ def caps(models: tuple[str, ...], category: str | None, tenant: str | None, fami
     """The retry caps in force here, for MODELS or some examples; and the fix-rate curves of own runs, by model family."""
     settings = load_settings(config_of(os.environ), root_of(Path(here())), os.environ)
 
-    async def read(store: Store, _: Path) -> list[Curve]:
+    async def read(store: Store, _: Path) -> tuple[list[Curve], list[dict[str, Any]]]:
         legs = await finished_legs(store.database, category=category, tenant=tenant)
-        return curves(legs, settings["caps.defaults"], settings["caps.min_gain"])
+        found = curves(legs, settings["caps.defaults"], settings["caps.min_gain"])
+        return found, await _in_force(store, models, settings)
 
-    found = with_store(read)
+    found, in_force = with_store(read)
     if family is not None:
-        click.echo(apply(found, family, settings["caps.defaults"]))
+        click.echo(apply(found, family, settings["caps.defaults"], {"category": category, "tenant": tenant}))
         return
     if as_json:
-        echo_json({"caps": _in_force(models, settings), "curves": [_data(one, settings) for one in found]})
+        echo_json({"caps": in_force, "curves": [_data(one, settings) for one in found]})
         return
-    rows = [(row["model"], str(row["cap"]), row["from"], row["on_trial"]) for row in _in_force(models, settings)]
+    rows = [(row["model"], str(row["cap"]), row["from"], row["on_trial"]) for row in in_force]
     click.echo(table(("model", "cap", "from", ""), rows, ".>"))
     for one in found:
         click.echo(f"\n{curve_text(one, settings['caps.defaults'])}")
@@ -58,21 +61,33 @@ def caps(models: tuple[str, ...], category: str | None, tenant: str | None, fami
         click.echo("\nno finished run yet: what a further attempt brings isn't known", err=True)
 
 
-def _in_force(models: tuple[str, ...], settings: Settings) -> list[dict[str, Any]]:
-    project = settings["fix_verify_retry_cap"]
+async def _in_force(store: Store, models: tuple[str, ...], settings: Settings) -> list[dict[str, Any]]:
+    project, source = settings["fix_verify_retry_cap"], "the project's fix_verify_retry_cap"
+    if project is None:
+        project, source = await _override(store), f"{source}, in the store"
     rows = []
     for model in models or EXAMPLES:
         cap = default_fix_verify_cap(model, settings["caps.defaults"])
         own = project is not None
+        trial = "" if own or not cap.on_trial else f"on trial, {await trial_of(store.database, family_of(model))}"
         rows.append(
             {
                 "model": model,
                 "cap": project if own else cap.value,
-                "from": "the project's fix_verify_retry_cap" if own else cap.source,
-                "on_trial": "" if own or not cap.on_trial else "on trial: no fix-rate curve backs it yet",
+                "from": source if own else cap.source,
+                "on_trial": trial,
             }
         )
     return rows
+
+
+async def _override(store: Store) -> int | None:
+    """The override that the store has for the repository here; None where there is neither."""
+    try:
+        return await store.projects.cap((await open_repository(here())).project)
+    except LooptopError:
+        # Outside of a repository the caps by model hold.
+        return None
 
 
 def _data(one: Curve, settings: Settings) -> dict[str, Any]:
@@ -121,25 +136,38 @@ def recommended(found: list[Curve], family: str) -> tuple[Curve, int]:
     return one, one.recommended.to_set
 
 
-def apply(found: list[Curve], family: str, defaults: Mapping[str, int]) -> str:
-    """Write a recommendation into the user's settings and keep who did so, on what figures; says what was done."""
+def key_of(family: str, defaults: Mapping[str, int]) -> str:
+    """The setting that holds a family's cap, spelt as it is there: a second one in other letters would not count."""
+    return f"caps.defaults.{next((prefix for prefix in defaults if prefix.lower() == family), family)}"
+
+
+def apply(found: list[Curve], family: str, defaults: Mapping[str, int], scope: Mapping[str, str | None]) -> str:
+    """Write a recommendation into the user's settings and keep who did so, on what figures; says what was done.
+
+    `scope` is what the figures were narrowed by.
+    """
     one, cap = recommended(found, family)
     before = default_fix_verify_cap(one.family, defaults)
-    path = config_of(os.environ)
-    changed = edit(path, f"caps.defaults.{one.family}", cap)
+    path, key = config_of(os.environ), key_of(one.family, defaults)
+    changed = edit(path, key, cap)
     if changed:
 
         async def keep(store: Store, _: Path) -> None:
-            await store.calibrations.add(AUDIT, audit(one, before.value, cap), one.runs, model=one.family)
+            await store.calibrations.add(AUDIT, audit(one, before.value, cap, scope), one.runs, model=one.family)
 
         with_store(keep)
-    done = f"caps.defaults.{one.family} = {cap} in {path}, before {before.value} ({before.source})"
-    return f"{done}: {one.recommended.why}" if changed else f"caps.defaults.{one.family} was {cap} already"
+    now = load_settings(path, root_of(Path(here())), os.environ)["caps.defaults"]
+    other = default_fix_verify_cap(one.family, now).value
+    beaten = "" if other == cap else f"; here {other} stays in force, by the project's file or the environment"
+    if not changed:
+        return f"{key} was {cap} already{beaten}"
+    return f"{key} = {cap} in {path}, before {before.value} ({before.source}): {one.recommended.why}{beaten}"
 
 
-def audit(one: Curve, old: int, new: int) -> dict[str, Any]:
+def audit(one: Curve, old: int, new: int, scope: Mapping[str, str | None] | None = None) -> dict[str, Any]:
     """What is kept of an applied recommendation: by whom, old and new value, and the figures that it rests on."""
     return {
+        **{name: value for name, value in (scope or {}).items() if value is not None},
         "family": one.family,
         "old": old,
         "new": new,

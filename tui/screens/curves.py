@@ -7,13 +7,33 @@ from typing import Any, ClassVar
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
+from runtime.catalog.caps import MAX_CAP, MIN_CAP
+from runtime.errors import LooptopError, UsageError
 from tui.backend import CurvesReport
-from tui.dialogs.form import Choice, Form, FormDialog
+from tui.dialogs.form import Choice, Field, Form, FormDialog, Values
+from tui.dialogs.quotes import parse_number
 from tui.paint.curves import curves_lines
 from tui.paint.spans import Line
 from tui.screens.over import Over
 from tui.tasks import start
 from tui.widgets.panes import PaintedSheet
+
+MOST_TRIED = 6
+
+
+def caps_form(caps: tuple[int, ...]) -> Form:
+    """Asks for the caps to try; answers with them, in order."""
+    lines = (("Finished runs are replayed under each cap, without a model call.", "text"),)
+
+    def answer(_: str, values: Values) -> tuple[int, ...]:
+        found = [parse_number(part, "A cap") for part in values["caps"].replace(",", " ").split()]
+        if len(found) > MOST_TRIED or any(cap != int(cap) or not MIN_CAP <= cap <= MAX_CAP for cap in found):
+            raise UsageError(f"Caps are whole numbers from {MIN_CAP} to {MAX_CAP}, {MOST_TRIED} of them at most.")
+        return tuple(sorted({int(cap) for cap in found}))
+
+    label = "Caps, such as 3 5 7 (empty: those around each family's own)"
+    field = Field("caps", label, " ".join(map(str, caps)))
+    return Form("What if", lines, (Choice("try", "Try them"),), answer, (field,))
 
 
 class CurvesScreen(Over):
@@ -23,14 +43,23 @@ class CurvesScreen(Over):
         Binding("tab,j", "choose(1)", "Next family", show=False),
         Binding("shift+tab,k", "choose(-1)", "Family before", show=False),
         Binding("a,enter", "apply", "Apply the recommendation", show=False),
+        Binding("w", "try", "Try other caps", show=False),
         Binding("r", "reload", "Read again", show=False),
     ]
     heading = "Curves"
-    keys = (("j k", "family"), ("a", "apply its recommended cap"), ("r", "read again"), ("esc", "back"))
+    keys = (
+        ("j k", "family"),
+        ("a", "apply its recommended cap"),
+        ("w", "try other caps"),
+        ("r", "read again"),
+        ("esc", "back"),
+    )
 
     def __init__(self) -> None:
         super().__init__()
         self.chosen = 0
+        self.caps: tuple[int, ...] = ()
+        """The caps that are tried; none: those around each family's own."""
         self.report: CurvesReport | None = None
 
     def content(self) -> Widget:
@@ -62,13 +91,21 @@ class CurvesScreen(Over):
         """Write the chosen family's recommendation into the settings, after a dialog that quotes it."""
         start(self, self._apply, "apply", "apply a recommendation")
 
-    async def _read(self) -> None:
-        from runtime.errors import LooptopError
+    def action_try(self) -> None:
+        """Choose the caps that are tried on the finished runs."""
+        start(self, self._try, "try", "try other caps")
 
+    async def _try(self) -> None:
+        answer: Any = await self.looptop.push_screen_wait_safe(FormDialog(caps_form(self.caps)))
+        if answer is not None:
+            self.caps = answer
+            await self._read()
+
+    async def _read(self) -> None:
         if self.looptop.backend is None:
             return
         try:
-            self.report = await self.looptop.backend.curves()
+            self.report = await self.looptop.backend.curves(self.caps)
         except LooptopError as error:
             self.looptop.tell(str(error), "error")
             return
@@ -76,8 +113,6 @@ class CurvesScreen(Over):
         self.query_one(PaintedSheet).repaint()
 
     async def _apply(self) -> None:
-        from runtime.errors import LooptopError
-
         if self.report is None or not self.report.families or self.looptop.backend is None:
             return
         one = self.report.families[self.chosen]

@@ -40,6 +40,41 @@ def test_a_leg_that_ended_otherwise_ends_so_again() -> None:
     assert (found.fixed_low, found.fixed_high, found.untold, found.handed_high) == (0, 0, 0, 0)
 
 
+def test_what_a_budget_ended_might_have_gone_on_under_another_one_only() -> None:
+    broke = [leg(False, ended=Ended.BUDGET)]
+    assert [whatif(broke, Limits(micros=10 * COST)).untold, whatif(broke, Limits(tokens=10 * TOKENS)).untold] == [1, 1]
+    assert whatif(broke, Limits(micros=10 * COST)).fixed_high == 1
+    assert whatif(broke, Limits(cap=5)).fixed_high == 0
+    assert whatif(broke, Limits(cap=1)).handed_low == 1
+
+
+def test_a_leg_that_another_model_took_over_can_not_tell_whether_it_was_its_cap() -> None:
+    handed = [leg(False, False, ended=Ended.HANDED)]
+    assert [(one.untold, one.handed_low) for one in whatifs(handed, (1, 2, 3))] == [(0, 1), (0, 1), (1, 0)]
+    assert whatif(handed, Limits(micros=10 * COST)).untold == 0
+
+
+def test_under_a_budget_alone_the_caps_are_as_they_were() -> None:
+    found = whatif([leg(False, False, ended=Ended.CAP)], Limits(micros=10 * COST))
+    assert (found.untold, found.handed_low, found.handed_high) == (0, 1, 1)
+
+
+@pytest.mark.parametrize(("micros", "fixed"), [(3 * COST, 1), (3 * COST - 1, 0), (COST, 0)])
+def test_a_budget_spans_all_legs_of_a_run(micros: int, fixed: int) -> None:
+    first = leg(False, False, ended=Ended.HANDED)
+    second = Leg("r", "m", (Attempt(True, TOKENS, COST),), Ended.PASSED, before=(first.attempts,))
+    found = whatif([first, second], Limits(micros=micros))
+    assert (found.fixed_low, found.fixed_high, found.lost) == (fixed, fixed, 1 - fixed)
+    # A lower cap leaves more of it to the leg that follows.
+    assert whatif([second], Limits(cap=1, micros=2 * COST)).fixed_low == 1
+
+
+def test_a_leg_after_one_of_unknown_cost_can_not_tell_what_a_budget_leaves() -> None:
+    second = Leg("r", "m", (Attempt(True, TOKENS, COST),), Ended.PASSED, before=((Attempt(False, TOKENS, None),),))
+    found = whatif([second], Limits(micros=10 * COST))
+    assert (found.fixed_low, found.fixed_high, found.lost) == (0, 1, 0)
+
+
 @pytest.mark.parametrize(("micros", "fixed", "saved"), [(3 * COST, 1, 0), (3 * COST - 1, 0, COST), (COST, 0, 2 * COST)])
 def test_an_attempt_that_a_budget_does_not_pay_for_whole_is_not_made(micros: int, fixed: int, saved: int) -> None:
     found = whatif([leg(False, False, True, ended=Ended.PASSED)], Limits(micros=micros))
