@@ -33,7 +33,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """A cap, in words why; `cap` is None where too few runs are known, or no attempt is surely worth it. `open_ended`: the last attempt ever made was still worth it."""
+    """A cap, in words why; None where too few runs are known, or no attempt is surely worth it.
+
+    `open_ended`: the last attempt ever made was still worth it.
+    """
 
     cap: int | None
     why: str
