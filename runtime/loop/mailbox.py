@@ -14,6 +14,7 @@ from runtime.events.supervision import (
     CommandRefused,
     SteerQueued,
 )
+from runtime.events.values import Action
 from runtime.loop.control import Control
 from runtime.loop.state import RunState
 from runtime.process.tree import find_marked
@@ -162,6 +163,8 @@ class Mailbox:
         return None, None, "queued for the present round" if command.when == "now" else "queued for the next attempt"
 
     def _choose_recovery(self, command: c.ChooseRecovery) -> Answer:
+        if command.action is not Action.REFLECT:
+            raise Refused(f"{command.action.value} is not in this version")
         self._control.chosen = command.action
         if self._control.waiting and "choose_recovery" in self._control.waiting.ends_with:
             self._control.waiting.ended_by = "choose_recovery"
